@@ -1,0 +1,1 @@
+"""What the sample assistant talks to, and the commands that show it: play and chat."""
