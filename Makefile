@@ -59,7 +59,7 @@ types: setup ## static types
 	$(PY) -m basedpyright
 
 layers: setup ## who may import whom
-	.venv/bin/lint-imports
+	.venv/bin/lint-imports --no-logo pyproject.toml
 
 dependencies: setup ## declared against imported packages
 	$(PY) -m deptry rasa_react_ext
