@@ -1,0 +1,61 @@
+"""The scripted model server as a process: `python -m rasa_react_ext.testing.scripted_model`.
+
+Prints its URL on the first line and runs until it is interrupted or terminated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+
+from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.testing.server import ScriptedModel
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve a script until a signal comes; 2 when the script has a mistake."""
+    given = _parser().parse_args(arguments)
+    try:
+        model = ScriptedModel(
+            given.script, keep_requests=given.keep_requests, request_log=given.request_log
+        )
+        asyncio.run(_serve(model, given.port))
+    except (ConfigurationError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rasa_react_ext.testing.scripted_model",
+        description="Serve a model script in the OpenAI chat-completions format.",
+    )
+    parser.add_argument("script", help="YAML file with the rules")
+    parser.add_argument("--port", type=int, default=0, help="loopback port; 0 takes a free one")
+    parser.add_argument("--request-log", help="file that gets one JSON line per request")
+    parser.add_argument("--keep-requests", type=int, default=1, help="requests kept in memory")
+    return parser
+
+
+async def _serve(model: ScriptedModel, port: int) -> None:
+    leave = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal(*_: object) -> None:
+        loop.call_soon_threadsafe(leave.set)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+    async with model.serve(port) as server:
+        print(server.url, flush=True)
+        await leave.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
