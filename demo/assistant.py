@@ -1,0 +1,142 @@
+"""The sample assistant, trained and loaded through the host's Python API.
+
+Owns nothing of the conversation's meaning: it trains, loads, passes on what the user says and
+returns what the host recorded. The host is imported at first use, since that takes seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from demo.failure import DemoError
+
+__all__ = ["Assistant", "import_host", "loaded", "train"]
+
+
+class Assistant:
+    """One conversation with a loaded assistant.
+
+    Args:
+        agent: The host's agent object.
+        sender_id: Name of the conversation.
+    """
+
+    def __init__(self, agent: Any, sender_id: str = "customer") -> None:
+        self._agent = agent
+        self._sender_id = sender_id
+        self._seen = 0
+
+    async def begin(self) -> list[dict[str, Any]]:
+        """Start the session, as a channel does when a user opens it."""
+        return await self.say("/session_start")
+
+    async def say(self, text: str) -> list[dict[str, Any]]:
+        """Pass a message on and wait for the end of the turn.
+
+        Args:
+            text: What the user says.
+
+        Returns:
+            The events that the host recorded since the last call, as its dictionaries.
+
+        Raises:
+            DemoError: If the host gives the turn up.
+        """
+        try:
+            await self._agent.handle_text(text, sender_id=self._sender_id)
+        except Exception as fault:
+            raise DemoError(f"After {text!r} Rasa gave up: {_reason(fault)}") from fault
+        tracker = await self._agent.tracker_store.retrieve(self._sender_id)
+        events = [] if tracker is None else list(tracker.events)
+        news, self._seen = events[self._seen :], len(events)
+        return [event.as_dict() for event in news]
+
+
+def import_host(log_level: int) -> None:
+    """Import the host and set how much it logs.
+
+    Args:
+        log_level: One of the numbers of the `logging` module.
+
+    Raises:
+        DemoError: If the host is not installed.
+    """
+    try:
+        import rasa.core.agent
+        import rasa.model_training
+        from rasa.utils.log_utils import configure_structlog
+    except ImportError as missing:
+        raise DemoError(f"Rasa cannot be imported ({missing}). Run: make setup") from missing
+    configure_structlog(log_level)
+
+
+async def train(output: Path, config: Path = Path("config.yml")) -> Path:
+    """Train the project in the working directory.
+
+    Args:
+        output: Folder for the model archive.
+        config: The assistant's configuration file.
+
+    Returns:
+        Path of the archive.
+
+    Raises:
+        DemoError: If the host refuses the project.
+    """
+    from rasa.core.config.configuration import Configuration
+    from rasa.model_training import train as train_model
+
+    try:
+        Configuration.initialise_endpoints(Path("endpoints.yml"))
+        Configuration.initialise_sub_agents(Path("sub_agents"))
+        result = await train_model(
+            domain="domain.yml",
+            config=str(config),
+            training_files=["flows"],
+            endpoints="endpoints.yml",
+            output=str(output),
+            fixed_model_name="wealth-desk",
+        )
+    except (Exception, SystemExit) as refusal:
+        raise DemoError(f"The assistant cannot be trained: {_reason(refusal)}") from refusal
+    if result.model is None or result.code:
+        raise DemoError("The assistant cannot be trained. --verbose shows what the host says.")
+    return Path(result.model)
+
+
+@contextlib.asynccontextmanager
+async def loaded(model: Path) -> AsyncIterator[Assistant]:
+    """Load a trained model and hold its connections while the block runs.
+
+    Args:
+        model: Path of the archive that `train` returned.
+
+    Raises:
+        DemoError: If the host cannot load it.
+    """
+    from rasa.core.agent import load_agent
+    from rasa.core.config.configuration import Configuration
+    from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
+
+    settings = Configuration.get_instance()
+    async with AgentsConnectionCleanup():
+        try:
+            agent = await load_agent(
+                model_path=str(model),
+                endpoints=settings.endpoints,
+                sub_agents=settings.available_agents,
+            )
+        except Exception as refusal:
+            raise DemoError(f"The assistant cannot be loaded: {_reason(refusal)}") from refusal
+        if not agent.is_ready():
+            raise DemoError("The assistant cannot be loaded. --verbose shows what the host says.")
+        yield Assistant(agent)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the type and first words of an error, on one line."""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words[:300]}" if words else type(error).__name__

@@ -1,0 +1,126 @@
+"""`python -m demo.chat`: talk to the sample assistant in the terminal.
+
+With OPENAI_API_KEY (and OPENAI_BASE_URL for another server) a real model answers, else the
+scripted one, which understands the sentences it lists. End with an empty line's Ctrl-D or /stop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from demo.assistant import Assistant
+from demo.backend import SCRIPTS, Model, scripted_model
+from demo.conversation import read_conversation
+from demo.failure import DemoError
+from demo.screen import Screen, host_output
+from demo.stage import staged_assistant
+from demo.transcript import Transcript
+from rasa_react_ext.errors import ExtensionError
+
+__all__ = ["main", "real_model"]
+
+STOP = "/stop"
+REAL_URL = "https://api.openai.com/v1"
+REAL_MODEL = "gpt-5.1-2025-11-13"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Talk until the input ends.
+
+    Args:
+        arguments: Command line without the program's name; by default the process's own.
+
+    Returns:
+        Exit code: 0 after the end of the input or Ctrl-C, 1 when the assistant cannot start.
+    """
+    parser = argparse.ArgumentParser(prog="python -m demo.chat", description=__doc__)
+    parser.add_argument("--verbose", action="store_true", help="show what the host writes")
+    verbose = parser.parse_args(arguments).verbose
+    screen, errors = Screen(), sys.stderr
+    try:
+        with host_output(shown=verbose), _model(screen) as model:
+            _talk(screen, model, sys.stdin, verbose=verbose)
+    except (DemoError, ExtensionError, OSError, TimeoutError) as failure:
+        print(f"The chat failed. {failure}", file=errors)
+        return 1
+    except KeyboardInterrupt:
+        screen.say()
+    return 0
+
+
+def real_model() -> Model | None:
+    """Return the model that the environment names, or None without a key."""
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key:
+        return None
+    return Model(
+        url=os.environ.get("OPENAI_BASE_URL") or REAL_URL,
+        api_key=key,
+        commands=os.environ.get("WEALTH_DESK_COMMANDS_MODEL") or REAL_MODEL,
+        agents=os.environ.get("WEALTH_DESK_AGENTS_MODEL") or REAL_MODEL,
+    )
+
+
+@contextlib.contextmanager
+def _model(screen: Screen) -> Iterator[Model]:
+    """Choose the model and say which it is."""
+    real = real_model()
+    if real is not None:
+        screen.say(f"The model is {real.agents} at {real.url}.", "bold")
+        yield real
+        return
+    with scripted_model(SCRIPTS, SCRIPTS / "chat") as (scripted, _):
+        screen.say("OPENAI_API_KEY is not set, so a scripted model answers. It understands:", "bold")
+        for turn in read_conversation():
+            screen.say(f"  {turn.user}")
+        yield scripted
+
+
+def _talk(screen: Screen, model: Model, source: TextIO, *, verbose: bool) -> None:
+    """Read in this thread, let the assistant run in another: an interrupted read hangs nothing."""
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(
+            staged_assistant(screen, model, verbose=verbose)
+        ) as assistant,
+    ):
+        screen.say(f"Ready. {STOP} or Ctrl-D ends the conversation.", "bold")
+        _converse(screen, portal, assistant, source)
+
+
+def _converse(
+    screen: Screen, portal: BlockingPortal, assistant: Assistant, source: TextIO
+) -> None:
+    transcript = Transcript()
+    screen.show(transcript.lines(portal.call(assistant.begin)))
+    for text in _sentences(screen, source):
+        screen.show(transcript.lines(portal.call(assistant.say, text)), hide=_typed(source))
+
+
+def _sentences(screen: Screen, source: TextIO) -> Iterator[str]:
+    """Yield what the user says, without empty lines, until the input ends."""
+    while True:
+        if source.isatty():
+            screen.ask()
+        line = source.readline()
+        text = line.strip()
+        if not line or text == STOP:
+            return
+        if text:
+            yield text
+
+
+def _typed(source: TextIO):
+    """What was typed stands on the screen already; what was piped does not."""
+    return "user" if source.isatty() else None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,97 @@
+"""The conversation that the demo plays, and whether a turn went as it should.
+
+Owns the form of `data/conversation.yml`; pure apart from reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from demo.backend import ROOT
+from demo.failure import DemoError
+
+__all__ = ["CONVERSATION", "Turn", "check_turn", "read_conversation"]
+
+CONVERSATION = ROOT / "data" / "conversation.yml"
+
+
+class Turn(BaseModel):
+    """What the user says and what must come of it; None accepts anything."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    user: str
+    bot: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    finished: tuple[str, ...] = ()
+
+
+class _Conversation(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turns: tuple[Turn, ...]
+
+
+def read_conversation(path: Path = CONVERSATION) -> tuple[Turn, ...]:
+    """Read a conversation.
+
+    Raises:
+        DemoError: If the file cannot be read or says something it cannot say.
+    """
+    try:
+        return _Conversation.model_validate(yaml.safe_load(path.read_text(encoding="utf-8"))).turns
+    except ValidationError as invalid:
+        first = invalid.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise DemoError(f"{path}: {place}: {first['msg']}.") from invalid
+    except (OSError, yaml.YAMLError) as unreadable:
+        problem = " ".join(str(unreadable).split())
+        raise DemoError(f"{path} cannot be read: {problem}") from unreadable
+
+
+def check_turn(turn: Turn, events: Sequence[Mapping[str, Any]]) -> None:
+    """Compare what happened with what must come of a turn.
+
+    Args:
+        turn: What was said and what is expected.
+        events: The host's events of the turn.
+
+    Raises:
+        DemoError: If something is missing, failed or was not expected.
+    """
+    for problem in _problems(turn, events):
+        raise DemoError(f"After {turn.user!r}: {problem}")
+
+
+def _problems(turn: Turn, events: Sequence[Mapping[str, Any]]) -> list[str]:
+    def values(kind: str, key: str) -> list[str]:
+        return [str(event.get(key)) for event in events if event.get("event") == kind]
+
+    said = [text for text in values("bot", "text") if text != "None"]
+    ended = {*values("flow_completed", "flow_id"), *values("agent_completed", "agent_id")}
+    called = values("mcp_tool_executed", "tool_name")
+    heard = " / ".join(said)
+    problems = [
+        f"the tool {event['tool_name']} failed: {event.get('error_message')}"
+        for event in events
+        if event.get("event") == "mcp_tool_executed" and event.get("is_error")
+    ]
+    if "pattern_internal_error" in values("flow_started", "flow_id"):
+        problems.append("the assistant reported an internal error. --verbose shows the host's log.")
+    if not said:
+        problems.append("the bot said nothing.")
+    if turn.tools is not None and sorted(turn.tools) != sorted(called):
+        problems.append(f"tools called: {called or 'none'}; expected: {list(turn.tools)}.")
+    problems += [f"the bot did not say {words!r} but: {heard}" for words in missing(turn.bot, heard)]
+    problems += [f"{name} did not finish." for name in turn.finished if name not in ended]
+    return problems
+
+
+def missing(wanted: Sequence[str], text: str) -> list[str]:
+    """Return the wanted words that a text does not contain."""
+    return [words for words in wanted if words not in text]
