@@ -103,15 +103,15 @@ class Connection:
             await self._drop(reset=True)
             return True
         await self._send({"type": "http.response.start", **_start(reply)})
+        whole, last = reply.ending == "whole", len(reply.chunks) - 1
         for position, chunk in enumerate(reply.chunks):
-            if position and reply.interval_seconds:
-                if await self._left_within(reply.interval_seconds):
-                    return False
-            await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
-        if reply.ending == "cut":
+            pause = reply.interval_seconds if position else 0
+            if pause and await self._left_within(pause):
+                return False
+            more = not (whole and position == last)
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+        if not whole:
             await self._drop(reset=False)
-        else:
-            await self._send({"type": "http.response.body", "body": b""})
         return True
 
     async def _left_within(self, seconds: float) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
@@ -50,6 +51,7 @@ class Listener:
                 access_log=False,
                 server_header=False,
                 date_header=False,
+                backlog=2048,
                 timeout_keep_alive=60,
                 timeout_graceful_shutdown=1,
             )
@@ -63,7 +65,7 @@ class Listener:
         Raises:
             OSError: The port is taken.
         """
-        listening = socket.create_server((_HOST, self._port), backlog=2048)
+        listening = _listen(self._port)
         self.url = f"http://{_HOST}:{listening.getsockname()[1]}"
         self._task = asyncio.create_task(self._server.serve([listening]), name="scripted-model")
         started = asyncio.create_task(self._server.ready.wait())
@@ -86,6 +88,19 @@ class Listener:
             self._task.cancel()
         if not self._task.cancelled() and self._task.done():
             self._task.result()
+
+
+def _listen(port: int) -> socket.socket:
+    """A bound socket; with the protocol named, asyncio switches Nagle's delay off."""
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if sys.platform != "win32":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((_HOST, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 class _Server(uvicorn.Server):
@@ -165,7 +180,7 @@ class Serving(Generic[S]):
         loop, leave = asyncio.get_running_loop(), asyncio.Event()
         try:
             server = await self.__aenter__()
-        except Exception as error:
+        except OSError as error:
             ready.set_exception(error)
             return
         self._leave = lambda: loop.call_soon_threadsafe(leave.set)

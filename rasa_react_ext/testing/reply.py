@@ -111,7 +111,7 @@ class Player:
     ) -> Decision:
         template = rule.next_answer()
         if template is None:
-            return Decision(reply=_fault_reply(rule.fault), rule=rule.name)
+            return Decision(reply=_fault_reply(rule.fault, request.streams), rule=rule.name)
         try:
             answer = template.fill(lambda: values_for(request, found), number)
         except TemplateError as error:
@@ -224,7 +224,7 @@ def _cut(reply: Reply, after_chunks: int) -> Reply:
     return replace(reply, chunks=(half,), ending="cut")
 
 
-def _fault_reply(fault: Fault | None) -> Reply:
+def _fault_reply(fault: Fault | None, streams: bool) -> Reply:
     assert fault is not None, "a rule without answers is a fault"
     delay = fault.delay_seconds
     if fault.reset:
@@ -232,7 +232,9 @@ def _fault_reply(fault: Fault | None) -> Reply:
     if fault.hang is not None:
         return Reply(ending="hang", hang_seconds=fault.hang.max_seconds, delay_seconds=delay)
     if fault.malformed is not None:
-        return replace(_text_reply(fault.malformed.body, 200, _JSON), delay_seconds=delay)
+        body = fault.malformed.body
+        broken = (f"data: {body}\n\n", 200, _EVENTS) if streams else (body, 200, _JSON)
+        return replace(_text_reply(*broken), delay_seconds=delay)
     if fault.content_filter:
         return replace(Reply.json(wire.content_filter_error(), 400), delay_seconds=delay)
     return replace(_status_reply(fault), delay_seconds=delay)

@@ -69,14 +69,14 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def expand(cls, written: Any) -> Any:
+    def _expand(cls, written: Any) -> Any:
         """The long form of a short one; other values as they are."""
         return written
 
     @model_validator(mode="before")
     @classmethod
     def _check_keys(cls, written: Any) -> Any:
-        written = cls.expand(written)
+        written = cls._expand(written)
         if isinstance(written, Mapping):
             for key in written:
                 if key not in cls.model_fields:
@@ -127,7 +127,7 @@ class Usage(_Strict):
     reported: bool = True
 
     @classmethod
-    def expand(cls, written: Any) -> Any:
+    def _expand(cls, written: Any) -> Any:
         return {"reported": False} if written is False else written
 
 
@@ -154,7 +154,7 @@ class Answer(_Strict):
     raw: Any = None
 
     @classmethod
-    def expand(cls, written: Any) -> Any:
+    def _expand(cls, written: Any) -> Any:
         return {"text": written} if isinstance(written, str) else written
 
     @model_validator(mode="after")
@@ -171,7 +171,7 @@ class Cut(_Strict):
     after_chunks: PositiveInt = 2
 
     @classmethod
-    def expand(cls, written: Any) -> Any:
+    def _expand(cls, written: Any) -> Any:
         return {} if written is True else written
 
 
@@ -181,7 +181,7 @@ class Hang(_Strict):
     max_seconds: NonNegativeFloat = 60
 
     @classmethod
-    def expand(cls, written: Any) -> Any:
+    def _expand(cls, written: Any) -> Any:
         if written is True:
             return {}
         return {"max_seconds": written} if isinstance(written, int | float) else written
@@ -193,7 +193,7 @@ class Malformed(_Strict):
     body: str = '{"id": "chatcmpl-1", "choices": [{"index": 0, "message": {"role": "assist'
 
     @classmethod
-    def expand(cls, written: Any) -> Any:
+    def _expand(cls, written: Any) -> Any:
         if written is True:
             return {}
         return {"body": written} if isinstance(written, str) else written
@@ -216,7 +216,7 @@ class Fault(_Strict):
     delay_seconds: NonNegativeFloat = 0
 
     @classmethod
-    def expand(cls, written: Any) -> Any:
+    def _expand(cls, written: Any) -> Any:
         return {written: True} if isinstance(written, str) else written
 
     @model_validator(mode="after")

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         asyncio.run(_serve(model, given.port))
     except (ConfigurationError, OSError) as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 2
     return 0
 
@@ -53,7 +53,8 @@ async def _serve(model: ScriptedModel, port: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
     async with model.serve(port) as server:
-        print(server.url, flush=True)
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
         await leave.wait()
 
 
