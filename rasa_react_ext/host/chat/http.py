@@ -1,0 +1,197 @@
+"""A small client for OpenAI-compatible chat endpoints.
+
+It writes the conversation once, reads the answer raw and keeps nothing between
+requests but the connections of the event loop's pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from yarl import URL
+
+from rasa_react_ext.errors import ModelError
+from rasa_react_ext.host.chat.endpoint import Endpoint
+from rasa_react_ext.host.chat.fault import (
+    answered_fault,
+    embedded_fault,
+    provider_message,
+    time_limit,
+    transport_fault,
+)
+from rasa_react_ext.host.chat.pool import Pool
+from rasa_react_ext.host.chat.sse import event_data
+from rasa_react_ext.host.chat.wire import Reply
+
+__all__ = ["HttpWire"]
+
+_TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ValueError)
+_LONGEST_PAUSE_SECONDS = 8.0
+_DRAIN_SECONDS = 0.1
+
+
+class HttpWire:
+    """Posts chat completions to one endpoint through the pool of the running loop."""
+
+    def __init__(self, *, peer: str, endpoint: Endpoint, pool: Pool) -> None:
+        self._peer = peer
+        self._endpoint = endpoint
+        self._pool = pool
+
+    @asynccontextmanager
+    async def send(
+        self, parameters: Mapping[str, Any], metadata: Mapping[str, Any]
+    ) -> AsyncGenerator[Reply]:
+        """Send one request; see `Wire`."""
+        del metadata  # whoever traces has registered with litellm, which then sends
+        body = json.dumps(self._body(parameters), ensure_ascii=False).encode()
+        streamed = bool(parameters.get("stream"))
+        async with (
+            self._pool.place(self._endpoint.url, self._endpoint.secret),
+            AsyncExitStack() as opened,
+        ):
+            yield await self._insist(body, opened, streamed=streamed)
+
+    def _body(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        body = {**self._endpoint.body, **parameters}
+        if not body.get("tools"):  # B32: tool settings only beside tools
+            for key in ("tools", "tool_choice", "parallel_tool_calls"):
+                body.pop(key, None)
+        return body
+
+    async def _insist(self, body: bytes, opened: AsyncExitStack, *, streamed: bool) -> Reply:
+        """Try as often as the model group asks for."""
+        for attempt in range(self._endpoint.retries):
+            try:
+                return await self._attempt(body, opened, streamed=streamed)
+            except ModelError as error:
+                pause = error.retry_after_seconds or 0.5 * 2**attempt
+                if not error.retryable or pause > _LONGEST_PAUSE_SECONDS:
+                    raise
+            await asyncio.sleep(pause)
+        return await self._attempt(body, opened, streamed=streamed)
+
+    async def _attempt(self, body: bytes, opened: AsyncExitStack, *, streamed: bool) -> Reply:
+        async with time_limit(self._peer, self._endpoint.timeout_seconds):
+            with self._transport():
+                response = await self._post(body)
+                opened.callback(response.release)  # closes what was not read to its end
+                if response.status >= 300:
+                    raise await self._refusal(response)
+                first = b""
+                while streamed and not first.strip() and not response.content.at_eof():
+                    first += await response.content.readany()
+                if first.strip() and not first.lstrip().startswith((b"{", b"[")):
+                    return Reply(chunks=self._chunks(response, first))
+                text = first + await response.content.read()
+        return Reply(body=self._decoded(text.decode("utf-8", "replace")))
+
+    async def _post(self, body: bytes) -> aiohttp.ClientResponse:
+        try:
+            return await self._post_once(body)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            # A kept connection may have been closed under us: once more on a fresh one.
+            return await self._post_once(body)
+
+    async def _post_once(self, body: bytes) -> aiohttp.ClientResponse:
+        proxy, proxy_headers = _proxy(self._endpoint.url)
+        return await self._pool.session.post(
+            URL(self._endpoint.url, encoded=True),
+            data=body,
+            headers={"Content-Type": "application/json", **self._endpoint.headers},
+            allow_redirects=False,  # a redirect would carry the key elsewhere
+            proxy=proxy,
+            proxy_headers=proxy_headers,
+        )
+
+    async def _refusal(self, response: aiohttp.ClientResponse) -> ModelError:
+        text = await response.text(errors="replace")
+        if response.status < 400:
+            text = f"it redirects to {response.headers.get('Location', 'nowhere')}"
+        return answered_fault(
+            self._peer,
+            response.status,
+            text,
+            headers=response.headers,
+            secrets=(self._endpoint.secret,),
+        )
+
+    async def _chunks(
+        self, response: aiohttp.ClientResponse, first: bytes
+    ) -> AsyncGenerator[Mapping[str, Any]]:
+        finished = False
+        async with aclosing(event_data(self._blocks(response, first))) as events:
+            async for data in events:
+                if data.strip() == "[DONE]":
+                    await self._drain(response)
+                    return
+                chunk = self._decoded(data)
+                finished = finished or _finish_reason(chunk) is not None
+                yield chunk
+        if not finished:
+            raise transport_fault(self._peer, ConnectionError("the answer broke off"))
+
+    async def _blocks(
+        self, response: aiohttp.ClientResponse, block: bytes
+    ) -> AsyncGenerator[bytes]:
+        while block:
+            yield block
+            async with time_limit(self._peer, self._endpoint.timeout_seconds):
+                with self._transport():
+                    block = await response.content.readany()
+
+    async def _drain(self, response: aiohttp.ClientResponse) -> None:
+        """Read the end of the body, which follows at once, so that the connection is kept."""
+        with contextlib.suppress(TimeoutError, *_TRANSPORT_ERRORS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                await response.content.read()
+
+    def _decoded(self, text: str) -> Any:
+        try:
+            body = json.loads(text)
+        except ValueError as error:
+            said = provider_message(text, (self._endpoint.secret,))
+            raise ModelError(
+                self._peer,
+                f"Model {self._peer!r} sent no valid JSON: {said!r} Check its api_base.",
+                kind="bad_answer",
+            ) from error
+        if isinstance(body, dict) and body.get("error") and not body.get("choices"):
+            raise embedded_fault(self._peer, text, secrets=(self._endpoint.secret,))
+        return body
+
+    @contextlib.contextmanager
+    def _transport(self) -> Generator[None]:
+        try:
+            yield
+        except _TRANSPORT_ERRORS as error:
+            raise transport_fault(self._peer, error) from error
+
+
+def _finish_reason(chunk: Any) -> Any:
+    choices = chunk.get("choices") if isinstance(chunk, dict) else None
+    return choices[0].get("finish_reason") if choices else None
+
+
+def _proxy(url: str) -> tuple[str | None, dict[str, str] | None]:
+    """The proxy the environment names for an address, and the headers it needs."""
+    parts = urlsplit(url)
+    proxies = {} if proxy_bypass(parts.netloc) else getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None, None
+    address = URL(proxy)
+    if address.user is None:
+        return proxy, None
+    login = aiohttp.encode_basic_auth(address.user, address.password or "")
+    return str(address.with_user(None)), {"Proxy-Authorization": login}
