@@ -74,9 +74,9 @@ wheel: setup ## build the wheel into dist/ and check that it installs
 	$(PY) -m hatchling build -t wheel -d dist
 	$(PY) -m pytest tests/project/test_wheel.py
 
-lock: setup ## pin anew what pyproject.toml asks for
+lock: setup ## pin what pyproject.toml asks for; newer releases with LOCK_ARGS=--upgrade
 	$(PY) -m uv pip compile --universal --python-version 3.11 --extra dev --no-emit-index-url \
-		--no-annotate --no-header --quiet --output-file requirements.txt pyproject.toml
+		--no-annotate --no-header --quiet $(LOCK_ARGS) --output-file requirements.txt pyproject.toml
 
 clean: ## remove what the commands made, except .venv
 	rm -rf dist build models .rasa .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
