@@ -45,6 +45,12 @@ if [ "$($venv/bin/python -m uv --version 2>/dev/null | cut -d ' ' -f 2)" != "$UV
     say "installing uv $UV_VERSION"
     $venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
 fi
+# uv does not read pip's settings: who configured an index for pip alone gets it for uv too.
+if [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}${UV_CONFIG_FILE:-}" ] &&
+    [ ! -f "${XDG_CONFIG_HOME:-$HOME/.config}/uv/uv.toml" ]; then
+    index=${PIP_INDEX_URL:-$($venv/bin/python -m pip config get global.index-url 2>/dev/null || true)}
+    [ -z "$index" ] || export UV_DEFAULT_INDEX="$index"
+fi
 say "installing $(grep -c == requirements.txt) pinned packages; the first time takes some minutes"
 $venv/bin/python -m uv pip install --python $venv/bin/python --requirement requirements.txt
 $venv/bin/python -m uv pip install --python $venv/bin/python --quiet --no-deps --no-build-isolation --editable .

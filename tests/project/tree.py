@@ -20,7 +20,9 @@ def package_files() -> list[Path]:
 
 def tracked_files() -> list[Path]:
     """Every file under version control that is there now."""
-    names = run("git", "ls-files", "-z").stdout.split("\0")
+    listed = run("git", "ls-files", "-z")
+    assert listed.returncode == 0, listed.stderr
+    names = listed.stdout.split("\0")
     return [ROOT / name for name in names if name and (ROOT / name).is_file()]
 
 
