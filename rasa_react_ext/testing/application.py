@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from rasa_react_ext.testing import wire
 from rasa_react_ext.testing.connection import Connection, OpenConnections
 from rasa_react_ext.testing.log import Exchange, RequestLog
+from rasa_react_ext.testing.profile import Profile
 from rasa_react_ext.testing.reply import Player, Reply
 from rasa_react_ext.testing.request import ChatRequest
 
@@ -37,12 +38,16 @@ class ModelApplication:
 
     Args:
         player: Plays the script; may be replaced while the server runs.
+        profile: Looks at each request first and may refuse it.
         log: Gets every request.
         connections: The connections of the server.
     """
 
-    def __init__(self, player: Player, log: RequestLog, connections: OpenConnections) -> None:
+    def __init__(
+        self, player: Player, profile: Profile, log: RequestLog, connections: OpenConnections
+    ) -> None:
         self.player = player
+        self.profile = profile
         self._log = log
         self._connections = connections
 
@@ -72,6 +77,10 @@ class ModelApplication:
         if body is None:
             return Reply.json(wire.error_body("The body is not a JSON object."), status=400)
         request = ChatRequest(body, scope["path_params"].get("deployment", ""))
+        refusal = self.profile.refuse({**body, "model": request.model})
+        if refusal is not None:
+            exchange.refused_by = refusal.rule
+            return Reply.json(refusal.body, status=refusal.status)
         decision = self.player.decide(request, number=exchange.number, size=size)
         exchange.rule = decision.rule
         if decision.rule is None:

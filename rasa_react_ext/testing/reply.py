@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,6 +20,8 @@ from rasa_react_ext.testing.request import ChatRequest
 from rasa_react_ext.testing.script import Answer, Fault, ModelScript, Rule
 
 __all__ = ["Decision", "Player", "Reply"]
+
+Sign = Callable[[Sequence[dict[str, Any]]], tuple[dict[str, Any], ...]]
 
 _JSON = "application/json"
 _EVENTS = "text/event-stream; charset=utf-8"
@@ -79,7 +81,7 @@ class Player:
         sign: Adds a profile's provider fields to the calls of an answer.
     """
 
-    def __init__(self, script: ModelScript, sign: Any = None) -> None:
+    def __init__(self, script: ModelScript, sign: Sign | None = None) -> None:
         self._source = script.source
         self._rules = [
             _PlayedRule(rule, position, script.source)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.testing.profile import PROFILES
 from rasa_react_ext.testing.server import ScriptedModel
 
 __all__ = ["main"]
@@ -22,7 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         model = ScriptedModel(
-            given.script, keep_requests=given.keep_requests, request_log=given.request_log
+            given.script,
+            profile=given.profile,
+            keep_requests=given.keep_requests,
+            request_log=given.request_log,
         )
         asyncio.run(_serve(model, given.port))
     except (ConfigurationError, OSError) as error:
@@ -38,6 +42,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("script", help="YAML file with the rules")
     parser.add_argument("--port", type=int, default=0, help="loopback port; 0 takes a free one")
+    parser.add_argument(
+        "--profile",
+        default="lenient",
+        help="provider profile: %(choices)s",
+        choices=tuple(PROFILES),
+    )
     parser.add_argument("--request-log", help="file that gets one JSON line per request")
     parser.add_argument("--keep-requests", type=int, default=1, help="requests kept in memory")
     return parser

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.testing.application import ModelApplication
 from rasa_react_ext.testing.connection import OpenConnections
 from rasa_react_ext.testing.lifetime import Listener, Serving
 from rasa_react_ext.testing.log import Exchange, RequestLog
+from rasa_react_ext.testing.profile import PROFILES, Profile
 from rasa_react_ext.testing.reply import Player
 from rasa_react_ext.testing.request import ChatRequest
 from rasa_react_ext.testing.script import ModelScript, Rule
@@ -28,23 +30,26 @@ class ScriptedModel:
 
     Args:
         script: A `ModelScript`, the path of a YAML script, or a list of rules.
+        profile: Name of a provider profile; requests that provider would refuse are refused.
         keep_requests: How many requests the log keeps.
         request_log: File that gets one JSON line per finished request.
 
     Raises:
-        ConfigurationError: The script has a mistake.
+        ConfigurationError: The script has a mistake, or there is no such profile.
     """
 
     def __init__(
         self,
         script: Script,
         *,
+        profile: str = "lenient",
         keep_requests: int = 1000,
         request_log: str | Path | None = None,
     ) -> None:
         self._script = _read(script)
         self._keep_requests = keep_requests
         self._request_log = None if request_log is None else Path(request_log)
+        self._profile = _profile(profile)
         Player(self._script)
 
     def serve(self, port: int = 0) -> Serving[ModelServer]:
@@ -57,7 +62,8 @@ class ScriptedModel:
         """
         log = RequestLog(keep=self._keep_requests, file=self._request_log)
         connections = OpenConnections()
-        application = ModelApplication(Player(self._script), log, connections)
+        player = Player(self._script, self._profile.sign)
+        application = ModelApplication(player, self._profile, log, connections)
         return Serving(
             Listener(application.asgi(), connections, port),
             log,
@@ -102,6 +108,11 @@ class ModelServer:
         return self._log.unmatched
 
     @property
+    def refused(self) -> list[Exchange]:
+        """The kept requests that the provider profile refused."""
+        return [exchange for exchange in self.requests if exchange.refused_by is not None]
+
+    @property
     def last(self) -> Exchange:
         """The newest request.
 
@@ -124,7 +135,7 @@ class ModelServer:
         Raises:
             ConfigurationError: The script has a mistake.
         """
-        self._application.player = Player(_read(script))
+        self._application.player = Player(_read(script), self._application.profile.sign)
 
     def clear(self) -> None:
         """Forget the log; the script goes on where it is."""
@@ -153,3 +164,14 @@ def _read(script: Script) -> ModelScript:
     if isinstance(script, str | Path):
         return ModelScript.from_file(script)
     return ModelScript.from_rules(script)
+
+
+def _profile(name: str) -> Profile:
+    if name in PROFILES:
+        return PROFILES[name]
+    raise ConfigurationError(
+        file="ScriptedModel",
+        key="profile",
+        problem=f"there is no provider profile {name!r}.",
+        fix=f"Profiles: {', '.join(PROFILES)}.",
+    )
