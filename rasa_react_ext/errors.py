@@ -98,7 +98,7 @@ class ModelError(PeerError):
     @property
     def retryable(self) -> bool:
         """Whether the same request may succeed when it is sent again."""
-        return self.kind in {"rate_limit", "unavailable", "timeout"}
+        return self.kind in {"bad_answer", "rate_limit", "timeout", "unavailable"}
 
 
 class FeedbackError(ExtensionError):

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from rasa_react_ext.engine.message import ModelAnswer, ModelRequest
+from rasa_react_ext.engine.decision import CallDone
+from rasa_react_ext.engine.message import Message, ModelAnswer, ModelRequest
+from rasa_react_ext.engine.occurrence import Occurrence
 from rasa_react_ext.engine.tool import CallContext, Tool, ToolResult
 
-__all__ = ["ChatModel", "Clock", "TextSink", "ToolSource"]
+__all__ = ["ChatModel", "Clock", "Conversation", "Observer", "TextSink", "TextStream", "ToolSource"]
 
 TextSink = Callable[[str], Awaitable[None]]
 """Receives each visible text delta of a streamed answer, in order."""
@@ -69,4 +71,58 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
+        ...
+
+
+class TextStream(Protocol):
+    """One message shown to the user while it is written."""
+
+    async def write(self, delta: str) -> None:
+        """Show one more piece; the first piece opens the message."""
+        ...
+
+    async def close(self, *, interrupted: bool = False) -> None:
+        """End the message, if it was opened; bounded even when cancelled."""
+        ...
+
+
+class Conversation(Protocol):
+    """The host's side of one agent turn; used by one run only."""
+
+    def messages(self, slots: Mapping[str, Any]) -> Sequence[Message]:
+        """System message and what was said, as the user's hooks build it.
+
+        Returns the same object as long as nothing has changed.
+        """
+        ...
+
+    def offered(self, tools: Sequence[Tool]) -> Sequence[Mapping[str, Any]]:
+        """Definitions of these tools and of the built-in ones, as the user's hooks want them.
+
+        Returns the same object for the same `tools` object.
+        """
+        ...
+
+    def closing_instruction(self) -> str:
+        """What to tell a model that completed its task without a closing line."""
+        ...
+
+    def stream(self) -> TextStream | None:
+        """A new message to write to, or None where the channel shows whole texts."""
+        ...
+
+    async def send(self, text: str, kind: str) -> None:
+        """Deliver a whole text; a channel that fails does not fail the run."""
+        ...
+
+    async def review(self, calls: Sequence[CallDone]) -> Mapping[str, Any]:
+        """Let the user's hook see the successful calls; returns the slots it set."""
+        ...
+
+
+class Observer(Protocol):
+    """Hears everything that happens, in true order; must not raise or block."""
+
+    def on(self, occurrence: Occurrence) -> None:
+        """Take note."""
         ...

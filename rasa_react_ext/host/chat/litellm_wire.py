@@ -93,13 +93,12 @@ def litellm_fault(peer: str, error: Exception, *, secrets: Iterable[str] = ()) -
         return ModelError(peer, f"Model {peer!r} sent no valid answer: {said}", kind="bad_answer")
     if isinstance(error, (httpx.HTTPError, aiohttp.ClientError, OSError)):
         return transport_fault(peer, error, secrets=secrets)
+    text = str(error).partition("Traceback (most recent call last)")[0]
     cooldown = getattr(error, "cooldown_time", None)
-    if cooldown is not None:
+    if cooldown is not None:  # every deployment of a router group rests
         headers = {"retry-after": str(cooldown)}
-        return answered_fault(peer, 429, str(error), headers=headers, secrets=secrets)
-    return answered_fault(
-        peer, _status(error), str(error), headers=_headers(error), secrets=secrets
-    )
+        return answered_fault(peer, 429, text, headers=headers, secrets=secrets)
+    return answered_fault(peer, _status(error), text, headers=_headers(error), secrets=secrets)
 
 
 def _status(error: Exception) -> int:

@@ -1,0 +1,12 @@
+"""Tool sources around tool sources: each adds one behaviour and knows nothing of the rest."""
+
+from __future__ import annotations
+
+from rasa_react_ext.engine.source.combined import Combined
+from rasa_react_ext.engine.source.filtered import Filtered
+from rasa_react_ext.engine.source.limited import Limited
+from rasa_react_ext.engine.source.name import safe_name
+from rasa_react_ext.engine.source.named import Named
+from rasa_react_ext.engine.source.wrapper import Wrapper
+
+__all__ = ["Combined", "Filtered", "Limited", "Named", "Wrapper", "safe_name"]

@@ -1,0 +1,137 @@
+"""Every sentence the engine tells a model or, for want of a model, a user.
+
+Kept in one place so that tone and language can be judged together. Plain data
+in, plain text out; nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "CANCELLED",
+    "CONTINUE",
+    "CUT_OFF",
+    "LIMIT_REPLY",
+    "NOT_ALLOWED",
+    "NOT_EXECUTED",
+    "OPENING",
+    "STOPPED",
+    "SUPERSEDED",
+    "TASK_ACCEPTED",
+    "TASK_DESCRIPTION",
+    "completion_request",
+    "limit_request",
+    "missing_tools",
+    "repeated",
+    "slot_refused",
+    "slot_set",
+    "task_not_accepted",
+    "timed_out",
+    "unknown_tool",
+]
+
+NAMES_SHOWN = 40
+
+OPENING = "(The conversation begins.)"
+CONTINUE = "(Go on with your task.)"
+STOPPED = "(I was interrupted here.)"
+
+CANCELLED = (
+    "The turn was stopped while this call was running. Whether it took effect is unknown: "
+    "check before you repeat it."
+)
+NOT_EXECUTED = "This call was not executed."
+NOT_ALLOWED = "This call was not executed: no tool may be called for this answer."
+CUT_OFF = (
+    "This call was not executed because your answer was cut off before its end. "
+    "Send the call again, with shorter text around it."
+)
+SUPERSEDED = "Not applied: a later call of the same answer sets the same slot."
+TASK_ACCEPTED = "Task completed"
+TASK_DESCRIPTION = (
+    "Ends your assignment and hands the conversation back. Call it once, when everything the "
+    "assignment asks for is done, and write a brief, friendly closing line to the user in the "
+    "same answer. It takes no arguments."
+)
+LIMIT_REPLY = (
+    "I could not finish this just now. Tell me how you would like to go on, and I will pick it up."
+)
+
+
+def completion_request() -> str:
+    """Ask for the closing line that was missing beside `task_completed`."""
+    return (
+        "Your assignment is done and will end with this answer. Write only the closing line for "
+        "the user now: one short, warm sentence that fits what they said last. No tool calls, no "
+        "summary, no explanation."
+    )
+
+
+def limit_request(budget: str) -> str:
+    """Ask for an honest status report after `budget` ran out."""
+    reasons = {
+        "steps": "the number of steps allowed for one reply is used up",
+        "time": "the time allowed for one reply is used up",
+        "tokens": "the amount of text allowed for one reply is used up",
+        "repeats": "the same call keeps giving the same result",
+        "refusals": "calls that cannot be carried out keep coming back",
+    }
+    return (
+        f"You must stop working for now because {reasons[budget]}. Do not call tools. Tell the "
+        "user in two or three sentences what is done, what is still open, and ask how to go on. "
+        "Do not claim that anything unfinished is finished."
+    )
+
+
+def missing_tools(origins: Sequence[str]) -> str:
+    """Say which tools are absent for now."""
+    listed = "; ".join(origins)
+    return (
+        f"Some of your tools cannot be reached right now ({listed}). If the user needs them, say "
+        "that this does not work at the moment; do not pretend."
+    )
+
+
+def unknown_tool(name: str, known: Sequence[str]) -> str:
+    """Refuse a call to a tool that was not offered."""
+    if not known:
+        return f"There is no tool {name!r}; no tools are available. Answer in words."
+    shown = ", ".join(sorted(known)[:NAMES_SHOWN])
+    more = " and others" if len(known) > NAMES_SHOWN else ""
+    return f"There is no tool {name!r}. The tools are: {shown}{more}. Use one of these names."
+
+
+def slot_set(name: str, value: object) -> str:
+    """Confirm a slot."""
+    return f"Slot {name!r} is now {value!r}."
+
+
+def slot_refused(name: str, reason: str, value: object) -> str:
+    """Refuse a slot value; the old one stays."""
+    return f"Slot {name!r} was not changed and is still {value!r}: {reason}"
+
+
+def task_not_accepted(failed: Sequence[str]) -> str:
+    """Refuse completion beside failed calls."""
+    names = ", ".join(sorted(set(failed)))
+    return (
+        f"Not accepted: the answer also called {names}, which did not succeed. Deal with that "
+        "first, or tell the user."
+    )
+
+
+def repeated(count: int) -> str:
+    """Point out that nothing new is learnt."""
+    return (
+        f"[This exact call has now given this same result {count} times. "
+        "Calling it again will not help.]"
+    )
+
+
+def timed_out(name: str, seconds: float) -> str:
+    """Answer a call that took too long."""
+    return (
+        f"Tool {name!r} gave no answer within {seconds:g} seconds and was given up. "
+        "Whether it took effect is unknown: check before you repeat it."
+    )

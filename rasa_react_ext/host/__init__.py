@@ -1,0 +1,1 @@
+"""Everything that touches Rasa: agents, hooks, channels, models, settings."""

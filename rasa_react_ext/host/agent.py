@@ -1,0 +1,387 @@
+"""The agent class that takes the place of the host's two ReAct agents.
+
+It keeps every documented hook; the work of a turn is in `conduct`. No state of a
+run lives on the object: one instance serves all conversations at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from rasa.agents.core.types import ProtocolType
+from rasa.agents.protocol.mcp.mcp_open_agent import MCPOpenAgent
+from rasa.agents.protocol.mcp.mcp_task_agent import MCPTaskAgent
+from rasa.agents.schemas import AgentInput, AgentOutput, AgentToolSchema
+from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
+from rasa.shared.utils.datetime_utils import resolve_datetime, validate_datetime_configuration
+
+from rasa_react_ext.engine import prompt, wording
+from rasa_react_ext.engine.slot import SlotSpec
+from rasa_react_ext.engine.source import safe_name
+from rasa_react_ext.host import arrival, process
+from rasa_react_ext.host.chat import HostChatModel, chat_model
+from rasa_react_ext.host.condition import slot_names
+from rasa_react_ext.host.conduct import conduct
+from rasa_react_ext.host.conversation import mocked_datetime, window
+from rasa_react_ext.host.python_tool import as_tool
+from rasa_react_ext.host.server import server_spec, server_tools
+from rasa_react_ext.host.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from rasa.agents.core.cancellation import CancellationToken
+    from rasa.agents.schemas.agent_input import AgentInputSlot
+    from rasa.core.available_agents import AgentConfig, AgentMCPServerConfig, ProtocolConfig
+    from rasa.core.channels import OutputChannel
+
+    from rasa_react_ext.engine.tool import Tool
+
+__all__ = ["ReActAgent"]
+
+_tools_now: ContextVar[Sequence[Tool]] = ContextVar("rasa_react_ext_tools", default=())
+
+
+class ReActAgent(MCPOpenAgent, MCPTaskAgent):
+    """A ReAct sub agent: general-purpose, or task-specific when the step has `exit_if`.
+
+    Built by the policy. A user's class that extends the host's agents is put in front
+    of this one, so that its hooks win and `super()` reaches these.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        protocol_type: ProtocolConfig,
+        server_configs: list[AgentMCPServerConfig],
+        llm_config: dict[str, Any] | None = None,
+        prompt_template: str | None = None,
+        timeout: int | None = None,
+        max_retries: int | None = None,
+        include_date_time: bool | None = None,
+        timezone: str | None = None,
+        enable_filler_messages: bool | None = None,
+        tool_timeout: float | None = None,
+    ) -> None:
+        super().__init__(
+            name,
+            description,
+            protocol_type,
+            server_configs,
+            llm_config,
+            prompt_template,
+            timeout,
+            max_retries,
+            include_date_time,
+            timezone,
+            enable_filler_messages,
+            tool_timeout,
+        )
+        self.settings = AgentSettings()
+        self.slot_checks: Mapping[str, Callable[[Any], str | None]] = {}
+        self.kind_protocol = ProtocolType.MCP_OPEN
+        self.turn_timeout = float(timeout) if timeout is not None else None
+        self.process = process.current()
+        self.python_tools = tuple(as_tool(custom) for custom in self._custom_tools)
+        self.specs = [server_spec(server, name, max_retries) for server in self.servers]
+        self.mcp_tools, self.pooled = server_tools(self.process.pool, self.servers, self.specs)
+        self._model: HostChatModel | None = None
+        self._model_client: object = None
+
+    @classmethod
+    def from_config(cls, config: AgentConfig) -> ReActAgent:
+        """Build an agent from its config.yml.
+
+        Raises:
+            ValidationError: The time zone is no IANA name (documented host behaviour).
+        """
+        configuration = config.configuration
+        given = configuration.model_dump() if configuration is not None else {}
+        include = given.get("include_date_time")
+        validate_datetime_configuration(
+            True if include is None else include,
+            given.get("timezone") or "UTC",
+            given.get("timezone") is not None,
+            f"agent '{config.agent.name}'",
+            error_code="agent.configuration.invalid_timezone",
+            agent_name=config.agent.name,
+        )
+        passed = (
+            "prompt_template",
+            "timeout",
+            "max_retries",
+            "include_date_time",
+            "timezone",
+            "enable_filler_messages",
+            "tool_timeout",
+        )
+        return cls(
+            name=config.agent.name,
+            description=config.agent.description,
+            protocol_type=config.agent.protocol,
+            server_configs=(config.connections.mcp_servers or []) if config.connections else [],
+            llm_config=given.get("llm"),
+            **{key: given.get(key) for key in passed},
+        )
+
+    # What the agent is made of
+
+    @property
+    def name(self) -> str:
+        """Name of the agent."""
+        return self._name
+
+    @property
+    def servers(self) -> list[AgentMCPServerConfig]:
+        """MCP servers of the agent."""
+        return self._server_configs
+
+    @property
+    def fillers(self) -> bool:
+        """Whether texts beside tool calls are wanted."""
+        return self._enable_filler_messages
+
+    @property
+    def tool_timeout(self) -> float:
+        """Seconds one tool call may take."""
+        return self._tool_timeout
+
+    @property
+    def protocol_type(self) -> ProtocolType:
+        """The protocol this instance is registered under."""
+        return self.kind_protocol
+
+    def executor(self, tool_name: str) -> Callable[..., Any]:
+        """The function behind a Python tool."""
+        return next(
+            custom.tool_executor for custom in self._custom_tools if custom.tool_name == tool_name
+        )
+
+    def model(self) -> HostChatModel:
+        """The chat model of `llm_client`, also after a user's code has replaced that."""
+        if self._model is None or self._model_client is not self.llm_client:
+            group = (self._llm_config or {}).get("id")
+            self._model = chat_model(self.llm_client, name=str(group or self._name))
+            self._model_client = self.llm_client
+        return self._model
+
+    async def close_model(self) -> None:
+        """Give the model's connections back."""
+        if self._model is not None:
+            await self._model.aclose()
+
+    # Lifetime
+
+    def warm(self) -> None:
+        """Start to connect to the agent's servers in the background."""
+        self.process.use(self)
+        self.process.pool.warm(self.specs)
+
+    async def connect(self) -> None:
+        """Connect; a server that is down is reported and tried again, never raised."""
+        self.warm()
+        await self.mcp_tools.tools()
+
+    async def disconnect(self) -> None:
+        """Give back what is shared; the last agent closes it. May be called twice."""
+        await self.process.release(self)
+
+    # A turn
+
+    async def run(
+        self,
+        input: AgentInput,
+        output_channel: OutputChannel | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> AgentOutput:
+        """Do one turn; the host's token stops it at once."""
+        reset = arrival.token.set(cancellation_token)
+        try:
+            return await self.send_message(input, output_channel)
+        finally:
+            arrival.token.reset(reset)
+
+    async def run_async(
+        self,
+        input: AgentInput,
+        output_channel: OutputChannel | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> AgentOutput:
+        """The same as `run`; the host asks `is_async` first and never calls this."""
+        return await self.run(input, output_channel, cancellation_token)
+
+    async def send_message(
+        self, agent_input: AgentInput, output_channel: OutputChannel | None = None
+    ) -> AgentOutput:
+        """Run the ReAct loop for one user message (documented hook)."""
+        return await conduct(self, agent_input, output_channel)
+
+    # Prompt and history hooks
+
+    @property
+    def prompt_varies(self) -> bool:
+        """Whether a subclass asks for a new prompt at every step (older host hook)."""
+        return (
+            type(self)._build_system_prompt_cache_key
+            is not MCPOpenAgent._build_system_prompt_cache_key
+        )
+
+    @staticmethod
+    def get_default_prompt_template() -> str:
+        """Our template for general-purpose agents."""
+        return prompt.default_template("open")
+
+    def template_for(self, agent_input: AgentInput) -> str:
+        """The project's template, else ours for this kind of run."""
+        if self.prompt_template != prompt.default_template("open"):
+            return self.prompt_template
+        return prompt.default_template("task" if _exit_if(agent_input) else "open")
+
+    def render_prompt_template(self, context: AgentInput) -> str:
+        """Render the prompt with the documented variables (documented hook)."""
+        return prompt.render(self.template_for(context), self._build_context_for_prompt(context))
+
+    def build_messages_for_llm_request(
+        self, context: AgentInput, turns: int = 10
+    ) -> list[dict[str, Any]]:
+        """System prompt and the last `turns` utterances (documented hook)."""
+        restarted = bool(context.metadata.get("restarted"))
+        messages: list[dict[str, Any]] = [
+            {"role": "system", "content": self.render_prompt_template(context)}
+        ]
+        used = prompt.uses(self.template_for(context))
+        said = [] if "conversation_history" in used else window(
+            context.events, turns, restarted_agent=context.id if restarted else None
+        )
+        last = next((m["content"] for m in reversed(said) if m["role"] == "user"), None)
+        messages.extend(said)
+        if last != context.user_message:
+            messages.append({"role": "user", "content": context.user_message})
+        return messages
+
+    def _get_current_datetime_for_prompt(self, context: AgentInput) -> datetime:
+        return resolve_datetime(mocked_datetime(context.events), timezone=self._timezone)
+
+    # Tool hooks
+
+    @staticmethod
+    def get_task_completed_tool() -> dict[str, Any]:
+        """Definition of the tool that ends a general-purpose run (documented hook)."""
+        return {
+            "type": "function",
+            "function": {
+                "name": "task_completed",
+                "description": wording.TASK_DESCRIPTION,
+                "parameters": {
+                    "type": "object",
+                    "properties": {},
+                    "required": [],
+                    "additionalProperties": False,
+                },
+                "strict": True,
+            },
+        }
+
+    @staticmethod
+    def get_system_message_for_empty_content_at_task_completion() -> dict[str, str]:
+        """Instruction for the closing line that was missing (documented hook)."""
+        return {"role": "system", "content": wording.completion_request()}
+
+    @classmethod
+    def get_slot_specific_set_slot_tool(cls, slot: AgentInputSlot) -> dict[str, Any]:
+        """Definition of the tool that sets one slot (documented hook)."""
+        spec = SlotSpec(
+            name=slot.name, type=slot.type, allowed_values=tuple(slot.allowed_values or ())
+        )
+        schema = spec.value_schema()
+        choices = f" Allowed values: {', '.join(map(repr, spec.choices))}." if spec.choices else ""
+        return {
+            "type": "function",
+            "function": {
+                "name": safe_name(f"set_slot_{slot.name}"),
+                "description": f"Store the value of slot {slot.name!r} ({slot.type}).{choices}",
+                "parameters": {
+                    "type": "object",
+                    "properties": {"slot_value": {**schema, "description": "The value."}},
+                    "required": ["slot_value"],
+                    "additionalProperties": False,
+                },
+                "strict": slot.type not in {"any", "list"},
+            },
+        }
+
+    @classmethod
+    def _get_slot_names_from_exit_conditions(cls, agent_input: AgentInput) -> list[str]:
+        present = {slot.name for slot in agent_input.slots}
+        return [name for name in slot_names(_exit_if(agent_input)) if name in present]
+
+    @classmethod
+    def get_agent_specific_built_in_tools(cls, agent_input: AgentInput) -> list[AgentToolSchema]:
+        """Built-in tools of this run: `set_slot_…` for a task, else `task_completed`."""
+        return [_schema(definition) for definition in cls.built_in_definitions(agent_input)]
+
+    @classmethod
+    def built_in_definitions(cls, agent_input: AgentInput) -> list[dict[str, Any]]:
+        """The same as definitions, with schemas as the hooks gave them."""
+        if not _exit_if(agent_input):
+            return [cls.get_task_completed_tool()]
+        names = cls._get_slot_names_from_exit_conditions(agent_input)
+        slots = {slot.name: slot for slot in agent_input.slots}
+        return [
+            cls.get_slot_specific_set_slot_tool(slots[name])
+            for name in names
+            if slot_mappings_allow_llm_fill(slots[name].mappings)
+        ]
+
+    def get_available_tools(self, agent_input: AgentInput) -> list[AgentToolSchema]:
+        """Every tool of this run: MCP, built-in, Python (documented hook)."""
+        tools = [_schema(tool.definition()) for tool in _tools_now.get()]
+        return [*tools, *self.get_agent_specific_built_in_tools(agent_input)]
+
+    def definitions(
+        self,
+        tools: Sequence[Tool],
+        built_in: Sequence[Mapping[str, Any]],
+        agent_input: AgentInput,
+    ) -> list[Mapping[str, Any]]:
+        """Definitions to offer, after the hooks that may change them."""
+        faithful = [*(tool.definition() for tool in tools), *built_in]
+        hook = type(self).get_available_tools
+        if hook is ReActAgent.get_available_tools and _own_built_ins(type(self)):
+            return faithful
+        reset = _tools_now.set(tools)
+        try:
+            offered = self.get_available_tools(agent_input)
+        finally:
+            _tools_now.reset(reset)
+        known = {definition["function"]["name"]: definition for definition in faithful}
+        return [
+            known[schema.name]
+            if schema.name in known and _schema(known[schema.name]) == schema
+            else schema.to_litellm_json_format()
+            for schema in offered
+        ]
+
+
+def _own_built_ins(agent_class: type[ReActAgent]) -> bool:
+    mine = agent_class.get_agent_specific_built_in_tools.__func__
+    return mine is ReActAgent.get_agent_specific_built_in_tools.__func__
+
+
+def _schema(definition: Mapping[str, Any]) -> AgentToolSchema:
+    """The host's form of a definition, without its changes to the schema."""
+    function = definition["function"]
+    return AgentToolSchema(
+        name=function["name"],
+        description=function.get("description") or "",
+        parameters=dict(function.get("parameters") or {}),
+        strict=bool(function.get("strict", False)),
+        type="function",
+    )
+
+
+def _exit_if(agent_input: AgentInput) -> list[str]:
+    return list(agent_input.metadata.get("exit_if") or ())

@@ -1,0 +1,130 @@
+"""Binds a loaded model's sub agents to this engine (design D1)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from rasa.core.config.configuration import Configuration
+from rasa.core.policies.flow_policy import FlowPolicy
+from rasa.engine.storage.resource import Resource
+from rasa.shared.core.domain import Domain
+from rasa.shared.core.flows.yaml_flows_io import YAMLFlowsReader
+from rasa.shared.utils.yaml import read_config_file
+
+from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.host import process
+from rasa_react_ext.host.build import build_agents, register
+from rasa_react_ext.host.check import check_flows
+from rasa_react_ext.host.settings import POLICY_PLACE, SECTION, Settings, read_settings
+from rasa_react_ext.host.slot_check import slot_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rasa.engine.graph import ExecutionContext
+    from rasa.engine.storage.storage import ModelStorage
+    from rasa.shared.core.flows import FlowsList
+
+__all__ = ["bind", "check_layout", "settings_from"]
+
+_log = structlog.get_logger()
+
+
+def check_layout(context: ExecutionContext) -> None:
+    """Refuse a list of policies with which agents would not run, or run twice.
+
+    Raises:
+        ConfigurationError: FlowPolicy is missing, or two policies advance flows.
+    """
+    flow_policies = {
+        node.uses
+        for node in context.graph_schema.nodes.values()
+        if isinstance(node.uses, type) and issubclass(node.uses, FlowPolicy)
+    }
+    if not flow_policies:
+        raise ConfigurationError(
+            file="config.yml",
+            key="policies",
+            problem="ReActPolicy stands alone, but flows are advanced by FlowPolicy.",
+            fix="Add `- name: FlowPolicy` beside it.",
+        )
+    if len(flow_policies) > 1:
+        names = ", ".join(sorted(policy.__name__ for policy in flow_policies))
+        raise ConfigurationError(
+            file="config.yml",
+            key="policies",
+            problem=f"{names} would each advance the flows and run every agent twice.",
+            fix="Keep only FlowPolicy.",
+        )
+
+
+def settings_from(policy: Mapping[str, Any]) -> Settings:
+    """Settings from the policy entry and the endpoints file in use.
+
+    Raises:
+        ConfigurationError: A key or a value in one of the two is wrong.
+    """
+    file = getattr(Configuration.get_instance().endpoints, "config_file_path", None)
+    section = None
+    if file and Path(file).is_file():
+        section = read_config_file(file).get(SECTION)
+    return read_settings(policy, section, endpoints_file=str(file or "endpoints.yml"))
+
+
+def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
+    """Build our agents for the configured sub agents and register them.
+
+    Everything is checked and built before anything is replaced, so a failed reload
+    leaves the old agents at work.
+
+    Raises:
+        ConfigurationError: Something in the project does not fit.
+    """
+    configuration = Configuration.get_instance()
+    agents = configuration.available_agents.agents
+    settings = settings_from(policy)
+    settings.check_agents(list(agents))
+    domain, flows = _stored(storage)
+    if domain is not None and flows is not None:
+        check_flows(flows, domain, agents)
+    built = build_agents(agents, configuration.endpoints)
+    checks = slot_checks(domain) if domain is not None else {}
+    for agent in built.values():
+        agent.settings = settings.for_agent(agent.name)
+        agent.slot_checks = checks
+    shared = process.current()
+    shared.settings = settings
+    shared.retire(register(built))
+    if _loop_runs():
+        for agent in built.values():
+            agent.warm()
+    _log.info(
+        "rasa_react_ext.policy.bound",
+        agents=sorted({agent.name for agent in built.values()}),
+        event_info=f"Sub agents run on rasa_react_ext ({POLICY_PLACE}).",
+    )
+
+
+def _stored(storage: ModelStorage) -> tuple[Domain | None, FlowsList | None]:
+    """Domain and flows as the model holds them; None where it holds none."""
+    domain: Domain | None = None
+    flows: FlowsList | None = None
+    try:
+        with storage.read_from(Resource("domain_provider")) as folder:
+            domain = Domain.from_path(folder)
+        with storage.read_from(Resource("flows_provider")) as folder:
+            flows = YAMLFlowsReader.read_from_file(folder / "flows.yml", add_line_numbers=False)
+    except ValueError as error:
+        _log.debug("rasa_react_ext.policy.model_without_flows", error=str(error))
+    return domain, flows
+
+
+def _loop_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""What all agents of a process share: MCP sessions and settings.
+
+One object per process, made by the policy. Sessions live per event loop inside the
+pool; whoever uses the agents last closes them (`release`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import structlog
+
+from rasa_react_ext.host.settings import Settings
+from rasa_react_ext.mcp_pool import Pool, PoolEvent
+
+if TYPE_CHECKING:
+    from rasa_react_ext.host.agent import ReActAgent
+
+__all__ = ["Process", "current"]
+
+_log = structlog.get_logger()
+_LEVELS = {"down": "warning", "lost": "warning", "tools_refresh_failed": "warning",
+           "tools_bounded": "warning"}
+
+
+class Process:
+    """Shared resources of all agents in this process."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        self.pool = Pool(report=_report)
+        self._users: set[ReActAgent] = set()
+        self._retired: list[ReActAgent] = []
+
+    def use(self, agent: ReActAgent) -> None:
+        """Note that an agent is about to use what is shared."""
+        self._users.add(agent)
+
+    async def enter(self, agent: ReActAgent) -> None:
+        """The same at the start of a turn; agents that a reload replaced are let go."""
+        self.use(agent)
+        retired, self._retired = self._retired, []
+        for old in retired:
+            await self.release(old)
+
+    def retire(self, agents: Iterable[ReActAgent]) -> None:
+        """Agents that a reload has replaced: their last turn may still be running."""
+        self._retired.extend(agents)
+
+    async def release(self, agent: ReActAgent) -> None:
+        """An agent is disconnected; the last one closes the sessions.
+
+        Agents may be used again afterwards, also in another event loop.
+        """
+        self._users.discard(agent)
+        await agent.close_model()
+        if not self._users:
+            await self.pool.aclose()
+
+
+def _report(event: PoolEvent) -> None:
+    log = getattr(_log, _LEVELS.get(event.kind, "info"))
+    log(
+        f"rasa_react_ext.mcp_pool.{event.kind}",
+        server_id=event.server,
+        event_info=event.text,
+        **event.data,
+    )
+
+
+_process: Process | None = None
+
+
+def current() -> Process:
+    """The shared resources of this process, made at first use."""
+    global _process  # noqa: PLW0603 - one per process is what it is for
+    if _process is None:
+        _process = Process()
+    return _process

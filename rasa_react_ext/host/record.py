@@ -1,0 +1,121 @@
+"""What a run did, as the host's tracker events (design D10).
+
+Names and metadata keys are the host's, so that inspector, analytics and e2e
+tests see no difference. Events are appended in the order in which things happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import structlog
+from rasa.core.actions.constants import STREAMED_RESPONSE_TEXT_DELIVERED_KEY
+from rasa.shared.core.events import Event, McpToolExecuted, SlotSet
+
+from rasa_react_ext.engine import occurrence
+
+if TYPE_CHECKING:
+    from rasa.agents.schemas import AgentInput
+
+    from rasa_react_ext.host.agent import ReActAgent
+
+__all__ = ["TrackerRecord"]
+
+_MESSAGE_TYPES = {
+    "filler": "filler_message",
+    "final_response": "final_response",
+    "input_required": "input_required",
+}
+_log = structlog.get_logger()
+
+
+class TrackerRecord:
+    """Collects tracker events of one agent turn (an engine `Observer`)."""
+
+    def __init__(
+        self, agent: ReActAgent, agent_input: AgentInput, agent_id: str, *, delivered: bool
+    ) -> None:
+        self.events: list[Event] = []
+        self._agent = agent
+        self._input = agent_input
+        self._agent_id = agent_id
+        self._delivered = delivered
+
+    def extend(self, events: Sequence[Event]) -> None:
+        """Add events that a user's hook returned."""
+        self.events.extend(events)
+
+    def on(self, happened: occurrence.Occurrence) -> None:
+        """Take note of one occurrence."""
+        if isinstance(happened, occurrence.Spoke):
+            self._spoke(happened)
+        elif isinstance(happened, occurrence.CallFinished):
+            self._call_finished(happened)
+        elif isinstance(happened, occurrence.SlotSet):
+            self.events.append(SlotSet(happened.name, happened.value))
+        elif isinstance(happened, occurrence.ModelFailed):
+            self._model_failed(happened)
+        elif isinstance(happened, occurrence.RunEnded) and happened.reason:
+            self._ended(happened)
+
+    def _spoke(self, spoke: occurrence.Spoke) -> None:
+        if not self._delivered:
+            return
+        event = self._agent.create_bot_uttered(
+            spoke.text,
+            self._input,
+            _MESSAGE_TYPES[spoke.kind],
+            spoke.answer.first_token_ms,
+            spoke.answer.total_ms,
+        )
+        if spoke.streamed:
+            event.metadata[STREAMED_RESPONSE_TEXT_DELIVERED_KEY] = True
+        self.events.append(event)
+
+    def _call_finished(self, finished: occurrence.CallFinished) -> None:
+        call = finished.call
+        if not call.is_tool or call.tool is None:
+            return
+        result = finished.result
+        metadata = {
+            "agent_id": self._agent_id,
+            "tool_call_id": call.id,
+            "tool_batch_id": f"{self._agent_id}/{finished.batch}",
+        }
+        if finished.duration_ms is not None:
+            metadata["duration_ms"] = round(finished.duration_ms, 1)
+        self.events.append(
+            McpToolExecuted(
+                tool_name=call.tool.origin_name or call.tool.name,
+                arguments=dict(call.arguments),
+                result=None if result.is_error else result.text,
+                is_error=result.is_error,
+                error_message=result.text if result.is_error else None,
+                metadata=metadata,
+            )
+        )
+
+    def _model_failed(self, failed: occurrence.ModelFailed) -> None:
+        again = (
+            f"It is asked again in {failed.retry_in_seconds:g} s."
+            if failed.retry_in_seconds is not None
+            else "The turn ends without it."
+        )
+        _log.warning(
+            "rasa_react_ext.model.failed",
+            agent_name=self._input.id,
+            kind=failed.kind,
+            error=failed.message,
+            event_info=f"The model of agent {self._input.id!r} failed ({failed.kind}). {again}",
+        )
+
+    def _ended(self, ended: occurrence.RunEnded) -> None:
+        _log.warning(
+            "rasa_react_ext.turn.ended_early",
+            agent_name=self._input.id,
+            outcome=ended.outcome.value,
+            model_calls=ended.model_calls,
+            tokens=ended.tokens,
+            event_info=f"Agent {self._input.id!r}: {ended.reason}",
+        )

@@ -1,0 +1,177 @@
+"""Settings of the engine and of a deployment, and where they come from.
+
+Behaviour: the `ReActPolicy` entry in config.yml, with an `agents:` map. The same
+map under `rasa_react_ext:` in endpoints.yml overrides it at start. What differs
+by deployment stays in endpoints.yml only (design D6).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+
+from rasa_react_ext.errors import ConfigurationError
+
+__all__ = ["AgentSettings", "DeploymentSettings", "EngineSettings", "Settings", "read_settings"]
+
+POLICY_PLACE = "policies: rasa_react_ext.policy.ReActPolicy"
+SECTION = "rasa_react_ext"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AgentSettings(_Strict):
+    """Behaviour of one agent; what is unset falls back to the engine's value."""
+
+    max_steps: PositiveInt | None = Field(
+        None, description="Model calls in one turn. Default: 10, or the class's MAX_ITERATIONS."
+    )
+    max_parallel_tools: PositiveInt | None = Field(
+        None, description="Tools that run at once. Default: 8."
+    )
+    max_tokens: PositiveInt | None = Field(
+        None, description="Tokens in one turn, where the provider counts them. Default: no limit."
+    )
+    max_repeats: int | None = Field(
+        None,
+        ge=2,
+        description="Equal calls with equal results, or refused calls, that end a turn. Default: 3.",
+    )
+    model_retries: int | None = Field(
+        None, ge=0, description="Further attempts when the model cannot be reached. Default: 2."
+    )
+    on_limit: Literal["ask", "fail"] | None = Field(
+        None,
+        description="What the flow sees when a budget is exhausted: `ask` (input required) or "
+        "`fail`. Default: ask.",
+    )
+    on_cancel: Literal["wait", "end"] | None = Field(
+        None, description="Whether a cancelled turn keeps the flow alive. Default: wait."
+    )
+    memory: Literal["on", "off"] | None = Field(
+        None, description="Whether tool calls and results are kept across turns. Default: on."
+    )
+    memory_limit_bytes: PositiveInt | None = Field(
+        None, description="Size of that memory in a conversation. Default: 32768."
+    )
+    history_turns: PositiveInt | None = Field(
+        None, description="User and bot messages the model sees. Default: 10."
+    )
+
+
+class EngineSettings(AgentSettings):
+    """The `ReActPolicy` entry of config.yml."""
+
+    agents: dict[str, AgentSettings] = Field(
+        default_factory=dict, description="Values for single agents, by name."
+    )
+
+
+class DeploymentSettings(_Strict):
+    """The `rasa_react_ext:` section of endpoints.yml."""
+
+    agents: dict[str, AgentSettings] = Field(
+        default_factory=dict, description="Overrides config.yml without a new training."
+    )
+
+
+class Settings(_Strict):
+    """All settings of a process."""
+
+    engine: EngineSettings = EngineSettings()
+    deployment: DeploymentSettings = DeploymentSettings()
+
+    def for_agent(self, name: str) -> AgentSettings:
+        """The values that hold for one agent, the most specific first."""
+        sources = (
+            self.deployment.agents.get(name),
+            self.engine.agents.get(name),
+            self.engine,
+        )
+        merged: dict[str, Any] = {}
+        for key in AgentSettings.model_fields:
+            values = (getattr(source, key) for source in sources if source is not None)
+            merged[key] = next((value for value in values if value is not None), None)
+        return AgentSettings(**merged)
+
+    def check_agents(self, known: list[str]) -> None:
+        """Refuse settings for agents that do not exist.
+
+        Raises:
+            ConfigurationError: Names file, key and the nearest agent.
+        """
+        places = (
+            ("config.yml", f"{POLICY_PLACE}: agents", self.engine.agents),
+            ("endpoints.yml", f"{SECTION}: agents", self.deployment.agents),
+        )
+        for file, place, agents in places:
+            for name in agents:
+                if name not in known:
+                    raise ConfigurationError(
+                        file=file,
+                        key=f"{place}: {name}",
+                        problem="there is no such sub agent.",
+                        fix=_nearest(name, known) or "Remove the entry or add the agent.",
+                    )
+
+
+def read_settings(
+    policy: Mapping[str, Any], section: object, *, endpoints_file: str = "endpoints.yml"
+) -> Settings:
+    """Validate both homes of the settings.
+
+    Args:
+        policy: Our keys of the policy entry in config.yml.
+        section: The `rasa_react_ext:` section of endpoints.yml, or None.
+        endpoints_file: Name of the endpoints file, for messages.
+
+    Raises:
+        ConfigurationError: A key is unknown or a value does not fit.
+    """
+    if section is not None and not isinstance(section, Mapping):
+        raise ConfigurationError(
+            file=endpoints_file,
+            key=SECTION,
+            problem="a mapping is needed here.",
+            fix="Write keys below it, e.g. `agents:`.",
+        )
+    return Settings(
+        engine=_validated(EngineSettings, policy, "config.yml", POLICY_PLACE),
+        deployment=_validated(DeploymentSettings, section or {}, endpoints_file, SECTION),
+    )
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def _validated(
+    model: type[_Model], values: Mapping[str, Any], file: str, place: str
+) -> _Model:
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = [str(part) for part in first["loc"]]
+        problem, fix = f"{first['msg']}.", "Correct the value."
+        if first["type"] == "extra_forbidden":
+            problem = "this key is unknown."
+            keys = _keys_at(model, path[:-1])
+            fix = _nearest(path[-1], keys) or f"The keys are: {', '.join(sorted(keys))}."
+        raise ConfigurationError(
+            file=file, key=": ".join([place, *path]), problem=problem, fix=fix
+        ) from error
+
+
+def _keys_at(model: type[BaseModel], path: list[str]) -> list[str]:
+    """Keys allowed at a place; below `agents: NAME:` those of an agent."""
+    return list(AgentSettings.model_fields if path else model.model_fields)
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"Did you mean {close[0]!r}?" if close else ""
