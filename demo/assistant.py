@@ -7,6 +7,7 @@ returns what the host recorded. The host is imported at first use, since that ta
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -65,12 +66,12 @@ def import_host(log_level: int) -> None:
         DemoError: If the host is not installed.
     """
     try:
-        import rasa.core.agent
-        import rasa.model_training
-        from rasa.utils.log_utils import configure_structlog
+        importlib.import_module("rasa.core.agent")
+        importlib.import_module("rasa.model_training")
+        log = importlib.import_module("rasa.utils.log_utils")
     except ImportError as missing:
         raise DemoError(f"Rasa cannot be imported ({missing}). Run: make setup") from missing
-    configure_structlog(log_level)
+    log.configure_structlog(log_level)
 
 
 async def train(output: Path, config: Path = Path("config.yml")) -> Path:

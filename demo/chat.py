@@ -1,7 +1,7 @@
 """`python -m demo.chat`: talk to the sample assistant in the terminal.
 
 With OPENAI_API_KEY (and OPENAI_BASE_URL for another server) a real model answers, else the
-scripted one, which understands the sentences it lists. End with an empty line's Ctrl-D or /stop.
+scripted one, which understands the sentences it lists. Ctrl-D or /stop ends the conversation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from demo.conversation import read_conversation
 from demo.failure import DemoError
 from demo.screen import Screen, host_output
 from demo.stage import staged_assistant
-from demo.transcript import Transcript
+from demo.transcript import Kind, Transcript
 from rasa_react_ext.errors import ExtensionError
 
 __all__ = ["main", "real_model"]
@@ -77,7 +77,7 @@ def _model(screen: Screen) -> Iterator[Model]:
         yield real
         return
     with scripted_model(SCRIPTS, SCRIPTS / "chat") as (scripted, _):
-        screen.say("OPENAI_API_KEY is not set, so a scripted model answers. It understands:", "bold")
+        screen.say("OPENAI_API_KEY is not set, so a scripted model answers. Try:", "bold")
         for turn in read_conversation():
             screen.say(f"  {turn.user}")
         yield scripted
@@ -95,9 +95,7 @@ def _talk(screen: Screen, model: Model, source: TextIO, *, verbose: bool) -> Non
         _converse(screen, portal, assistant, source)
 
 
-def _converse(
-    screen: Screen, portal: BlockingPortal, assistant: Assistant, source: TextIO
-) -> None:
+def _converse(screen: Screen, portal: BlockingPortal, assistant: Assistant, source: TextIO) -> None:
     transcript = Transcript()
     screen.show(transcript.lines(portal.call(assistant.begin)))
     for text in _sentences(screen, source):
@@ -117,7 +115,7 @@ def _sentences(screen: Screen, source: TextIO) -> Iterator[str]:
             yield text
 
 
-def _typed(source: TextIO):
+def _typed(source: TextIO) -> Kind | None:
     """What was typed stands on the screen already; what was piped does not."""
     return "user" if source.isatty() else None
 

@@ -87,11 +87,7 @@ def _problems(turn: Turn, events: Sequence[Mapping[str, Any]]) -> list[str]:
         problems.append("the bot said nothing.")
     if turn.tools is not None and sorted(turn.tools) != sorted(called):
         problems.append(f"tools called: {called or 'none'}; expected: {list(turn.tools)}.")
-    problems += [f"the bot did not say {words!r} but: {heard}" for words in missing(turn.bot, heard)]
+    absent = [words for words in turn.bot if words not in heard]
+    problems += [f"the bot did not say {words!r} but: {heard}" for words in absent]
     problems += [f"{name} did not finish." for name in turn.finished if name not in ended]
     return problems
-
-
-def missing(wanted: Sequence[str], text: str) -> list[str]:
-    """Return the wanted words that a text does not contain."""
-    return [words for words in wanted if words not in text]

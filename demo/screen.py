@@ -67,6 +67,12 @@ class Screen:
                 words = style if line.kind not in ("user", "bot") else ""
                 self._console.print(Text.assemble((label, style), (line.text, words)))
 
+    def ask(self) -> None:
+        """Write the mark after which the user types."""
+        label, style = LOOKS["user"]
+        self._console.print()
+        self._console.print(Text(label, style), end="")
+
     def say(self, text: str = "", style: str = "") -> None:
         """Write a line of text."""
         self._console.print(Text(text, style))

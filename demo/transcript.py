@@ -26,6 +26,7 @@ HOST_SLOTS = frozenset(
         "continue_interrupted_flow_confirmation",
     }
 )
+SPEAKERS: Mapping[str, Kind] = {"user": "user", "bot": "bot"}
 CHANGES = {
     "started": "started",
     "completed": "finished",
@@ -53,6 +54,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self._running: set[str] = set()
+        self._cancelled: set[str] = set()
         self._slots: dict[str, Any] = {}
 
     def lines(self, events: Iterable[Event]) -> Iterator[Line]:
@@ -68,21 +70,16 @@ class Transcript:
 
     def _line(self, event: Event) -> Line | None:
         kind = str(event.get("event"))
+        if kind in SPEAKERS:
+            return _said(SPEAKERS[kind], event)
+        if kind == "slot":
+            return self._slot(event)
+        if kind == "mcp_tool_executed":
+            return Line(kind="tool", text=describe_call(event))
         subject, _, change = kind.partition("_")
-        match subject:
-            case "user" if kind == "user":
-                return _said("user", event)
-            case "bot" if kind == "bot":
-                return _said("bot", event)
-            case "slot":
-                return self._slot(event)
-            case "mcp":
-                return Line(kind="tool", text=describe_call(event))
-            case "flow" if change in CHANGES:
-                return _flow(event, change)
-            case "agent" if change in CHANGES:
-                return self._agent(event, change)
-        return None
+        if subject not in ("agent", "flow") or change not in CHANGES:
+            return None
+        return self._flow(event, change) if subject == "flow" else self._agent(event, change)
 
     def _slot(self, event: Event) -> Line | None:
         name, value = str(event.get("name")), event.get("value")
@@ -92,6 +89,15 @@ class Transcript:
             return None
         text = f"{name} = {value!r}" if value is not None else f"{name} emptied"
         return Line(kind="slot", text=text)
+
+    def _flow(self, event: Event, change: str) -> Line | None:
+        """The host lets a cancelled flow come to its end as well; that is not news."""
+        name = str(event.get("flow_id"))
+        over = change == "completed" and name in self._cancelled
+        (self._cancelled.add if change == "cancelled" else self._cancelled.discard)(name)
+        if over or name.startswith("pattern_"):
+            return None
+        return Line(kind="flow", text=f"flow {name} {CHANGES[change]}")
 
     def _agent(self, event: Event, change: str) -> Line | None:
         """The host reports the start of an agent at every turn; only the first one is news."""
@@ -109,16 +115,9 @@ class Transcript:
         )
 
 
-def _said(kind: Literal["user", "bot"], event: Event) -> Line | None:
+def _said(kind: Kind, event: Event) -> Line | None:
     text = str(event.get("text") or "")
     return Line(kind=kind, text=text) if text and not text.startswith("/") else None
-
-
-def _flow(event: Event, change: str) -> Line | None:
-    name = str(event.get("flow_id"))
-    if name.startswith("pattern_"):
-        return None
-    return Line(kind="flow", text=f"flow {name} {CHANGES[change]}")
 
 
 def describe_call(event: Event) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 __all__ = ["relative_strength", "simple_average"]
 
@@ -32,7 +33,7 @@ def relative_strength(closes: Sequence[float], window: int = 14) -> float:
     Raises:
         ValueError: If the series is too short for the window.
     """
-    changes = [after - before for before, after in zip(closes, closes[1:], strict=False)]
+    changes = [after - before for before, after in pairwise(closes)]
     if not 1 <= window <= len(changes):
         raise ValueError(f"an index over {window} days needs 1 to {len(changes)} price changes")
     gain = sum(max(change, 0.0) for change in changes[:window]) / window
