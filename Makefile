@@ -62,7 +62,7 @@ layers: setup ## who may import whom
 	.venv/bin/lint-imports --no-logo pyproject.toml
 
 dependencies: setup ## declared against imported packages
-	$(PY) -m deptry rasa_react_ext
+	$(PY) -m deptry .
 
 unit: setup ## tests with coverage
 	$(PY) -m coverage run -m pytest $(PYTEST_ARGS) tests
