@@ -13,4 +13,23 @@ from __future__ import annotations
 
 __all__ = ["REQUIREMENTS"]
 
-REQUIREMENTS: dict[str, str] = {}
+REQUIREMENTS: dict[str, str] = {
+    "b06": (
+        "A blank answer, one of thinking only included, is asked for again a few times and "
+        "never stored or spoken."
+    ),
+    "b13": "Absent, empty and null arguments are read as an empty object.",
+    "b32": (
+        "Tool parameters are sent only beside a tool list that is not empty, to models that "
+        "take them."
+    ),
+    "b33": "Opaque provider fields are kept and sent back unchanged to the same provider.",
+    "b34": (
+        "An answer stopped by a content filter is neither spoken nor stored, and the next turn "
+        "works."
+    ),
+    "b37": "Streamed fragments of parallel calls are joined by their index.",
+    "b38": (
+        "Id, name and arguments of a streamed call are taken whenever they come, and never blanked."
+    ),
+}
