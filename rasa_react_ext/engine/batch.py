@@ -130,12 +130,8 @@ def plan(run: Run, speech: Speech, *, cut: bool) -> Batch:
     for position, call in enumerate(speech.answer.calls):
         unique = _unique(call.id, ids, f"call_{len(run.steps)}_{position}")
         ids.add(unique)
-        base = Planned(
-            position=position, id=unique, name=_safe_name(call.name), extra=call.extra
-        )
-        calls.append(
-            replace(base, refusal=wording.CUT_OFF) if cut else _judged(run, base, call)
-        )
+        base = Planned(position=position, id=unique, name=_safe_name(call.name), extra=call.extra)
+        calls.append(replace(base, refusal=wording.CUT_OFF) if cut else _judged(run, base, call))
     return Batch(speech=speech, calls=_without_doubles(calls))
 
 

@@ -238,9 +238,7 @@ class Driver:
         now = self.clock.monotonic()
         if delay is not None and delay >= self.budget.remaining(now, closing=closing is not None):
             delay = None
-        self.observer.on(
-            ModelFailed(kind=error.kind, message=str(error), retry_in_seconds=delay)
-        )
+        self.observer.on(ModelFailed(kind=error.kind, message=str(error), retry_in_seconds=delay))
         if delay is None:
             return False
         await self.clock.sleep(delay)

@@ -123,9 +123,11 @@ def _step_json(step: Step) -> dict[str, Any]:
         }
         for call in step.calls
     ]
-    optional = {"extra": dict(step.extra), "model": step.model} if step.extra or any(
-        call.extra for call in step.calls
-    ) else {}
+    optional = (
+        {"extra": dict(step.extra), "model": step.model}
+        if step.extra or any(call.extra for call in step.calls)
+        else {}
+    )
     return {"text": step.text, "calls": calls, **optional}
 
 

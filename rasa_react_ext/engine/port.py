@@ -49,7 +49,9 @@ class ToolSource(Protocol):
         """The tools at this moment; names are unique within the source."""
         ...
 
-    async def call(self, tool: Tool, arguments: Mapping[str, Any], context: CallContext) -> ToolResult:
+    async def call(
+        self, tool: Tool, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
         """Call one tool; arguments are parsed and fit the schema's types.
 
         Failures of the tool come back as a `ToolResult` with `is_error`, lost calls

@@ -68,8 +68,12 @@ def answered(run: Run, answer: ModelAnswer, *, shown: bool) -> Decision:
     filtered = answer.finish_reason == "content_filter" or (answer.refusal and not answer.text)
     if filtered:
         said = _said(speech, "filler") if shown else ()
-        return _finish(run, Outcome.FAILED, reason="The model's content filter stopped the answer.",
-                       before=said)
+        return _finish(
+            run,
+            Outcome.FAILED,
+            reason="The model's content filter stopped the answer.",
+            before=said,
+        )
     if run.closing is not None:
         return _closed(run, speech)
     if not answer.calls:
@@ -257,9 +261,7 @@ def _abandoned(
     return replace(run, batch=None), actions
 
 
-def _batch_closed(
-    run: Run, results: Mapping[int, ToolResult]
-) -> tuple[Run, tuple[Action, ...]]:
+def _batch_closed(run: Run, results: Mapping[int, ToolResult]) -> tuple[Run, tuple[Action, ...]]:
     """Answer every call, in call order, and keep the step for the history."""
     batch = _required(run.batch)
     actions: list[Action] = []

@@ -130,5 +130,5 @@ def _sequence(value: Any) -> list[Any]:
         except ValueError:
             value = None
     if not isinstance(value, list):
-        raise FeedbackError("a list of values is needed, e.g. [\"first\", \"second\"].")
+        raise FeedbackError('a list of values is needed, e.g. ["first", "second"].')
     return value

@@ -64,8 +64,7 @@ class Step:
             "tool_calls": calls,
         }
         results: list[Message] = [
-            {"role": "tool", "tool_call_id": call.id, "content": call.result}
-            for call in self.calls
+            {"role": "tool", "tool_call_id": call.id, "content": call.result} for call in self.calls
         ]
         return [assistant, *results]
 
