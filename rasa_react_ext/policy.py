@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Text  # noqa: UP035 - the host reads these names
+# The host reads the annotations of a policy and understands only these older forms.
+# ruff: noqa: UP006, UP019, UP035, UP045
+from typing import Any, Dict, List, Optional, Text
 
 from rasa.agents.core.cancellation import CancellationToken
 from rasa.core.channels.channel import OutputChannel
@@ -58,7 +60,7 @@ class ReActPolicy(Policy):
         settings_from(_own_keys(config))
 
     @classmethod
-    def load(
+    def load(  # pyright: ignore[reportIncompatibleMethodOverride] - the decorator hides the class
         cls,
         config: Dict[Text, Any],
         model_storage: ModelStorage,
@@ -96,7 +98,8 @@ class ReActPolicy(Policy):
         **kwargs: Any,
     ) -> PolicyPrediction:
         """Abstain: FlowPolicy advances the flows."""
-        return self._prediction(self._default_predictions(domain))
+        abstention = self._default_predictions(domain)  # pyright: ignore[reportPrivateUsage]
+        return self._prediction(abstention)  # pyright: ignore[reportPrivateUsage]
 
 
 def _own_keys(config: Dict[Text, Any]) -> Dict[Text, Any]:

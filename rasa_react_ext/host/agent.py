@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rasa.agents.core.types import ProtocolType
 from rasa.agents.protocol.mcp.mcp_open_agent import MCPOpenAgent
 from rasa.agents.protocol.mcp.mcp_task_agent import MCPTaskAgent
-from rasa.agents.schemas import AgentInput, AgentOutput, AgentToolSchema
+from rasa.agents.schemas import AgentInput, AgentOutput, AgentToolResult, AgentToolSchema
 from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
 from rasa.shared.utils.datetime_utils import resolve_datetime, validate_datetime_configuration
 
@@ -80,7 +80,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
             enable_filler_messages,
             tool_timeout,
         )
-        self.settings = AgentSettings()
+        self.settings = AgentSettings.model_validate({})
         self.slot_checks: Mapping[str, Callable[[Any], str | None]] = {}
         self.kind_protocol = ProtocolType.MCP_OPEN
         self.turn_timeout = float(timeout) if timeout is not None else None
@@ -219,6 +219,22 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
         """Run the ReAct loop for one user message (documented hook)."""
         return await conduct(self, agent_input, output_channel)
 
+    def structured_results(
+        self, agent_input: AgentInput, results: dict[str, AgentToolResult]
+    ) -> list[list[dict[str, Any]]]:
+        """Results of this turn behind those of earlier turns, through the older host hook."""
+        return self._get_structured_results_for_agent_output(agent_input, results)
+
+    def _get_structured_results_for_agent_output(
+        self, agent_input: AgentInput, current_tool_results: dict[str, AgentToolResult]
+    ) -> list[list[dict[str, Any]]]:
+        earlier = agent_input.metadata.get("structured_results") or []
+        now = [
+            {"name": result.tool_name, "result": result.result}
+            for result in current_tool_results.values()
+        ]
+        return [*earlier, now]
+
     # Prompt and history hooks
 
     @property
@@ -253,8 +269,10 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
             {"role": "system", "content": self.render_prompt_template(context)}
         ]
         used = prompt.uses(self.template_for(context))
-        said = [] if "conversation_history" in used else window(
-            context.events, turns, restarted_agent=context.id if restarted else None
+        said = (
+            []
+            if "conversation_history" in used
+            else window(context.events, turns, restarted_agent=context.id if restarted else None)
         )
         last = next((m["content"] for m in reversed(said) if m["role"] == "user"), None)
         messages.extend(said)

@@ -47,9 +47,7 @@ def arrived(agent_input: AgentInput, exit_names: Sequence[str]) -> AgentInput:
     """Take our part out of an input, before hooks, tools and prompts see it."""
     metadata: Mapping[str, Any] = agent_input.metadata or {}
     slots = [slot.model_copy() for slot in agent_input.slots if slot.name in exit_names]
-    _arrival.set(
-        Arrival(agent=agent_input.id, memory=metadata.get(MEMORY_KEY), exit_slots=slots)
-    )
+    _arrival.set(Arrival(agent=agent_input.id, memory=metadata.get(MEMORY_KEY), exit_slots=slots))
     rest = {key: value for key, value in metadata.items() if key != MEMORY_KEY}
     return agent_input.model_copy(update={"metadata": rest})
 

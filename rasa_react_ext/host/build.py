@@ -7,7 +7,7 @@ under the identifiers it would use itself (design D1).
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 from rasa.agents.agent_manager import AgentManager
@@ -50,7 +50,7 @@ def build_agents(
         if config.agent.protocol is not ProtocolConfig.RASA:
             continue
         check_agent(config)
-        resolved = resolve_agent_config(config, endpoints)
+        resolved = resolve_agent_config(config, endpoints) or config
         for protocol in PROTOCOLS:
             agent = agent_class(config, protocol).from_config(resolved)
             agent.kind_protocol = protocol
@@ -88,11 +88,14 @@ def agent_class(config: AgentConfig, protocol: ProtocolType) -> type[ReActAgent]
 
 
 def _combined(name: str, bases: tuple[type, ...], module: str) -> type[ReActAgent]:
-    async def process_input(self: Any, input: AgentInput) -> AgentInput:  # noqa: A002
+    async def process_input(self: Any, input: AgentInput) -> AgentInput:
         exit_names = slot_names(list((input.metadata or {}).get("exit_if") or ()))
         return await bases[0].process_input(self, arrival.arrived(input, exit_names))
 
-    return type(name, bases, {"__module__": module, "process_input": process_input})
+    return cast(
+        "type[ReActAgent]",
+        type(name, bases, {"__module__": module, "process_input": process_input}),
+    )
 
 
 def register(agents: Mapping[tuple[str, ProtocolType], ReActAgent]) -> list[Any]:

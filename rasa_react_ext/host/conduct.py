@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ async def conduct(
 
 
 @asynccontextmanager
-async def _stoppable(token: CancellationToken | None) -> AsyncIterator[anyio.CancelScope]:
+async def _stoppable(token: CancellationToken | None) -> AsyncGenerator[anyio.CancelScope]:
     """A scope that the host's cancellation token ends at once."""
     if token is None:
         with anyio.CancelScope() as scope:
@@ -183,9 +183,7 @@ class _Turn:
         )
 
     def _structured_results(self) -> list[list[dict[str, Any]]]:
-        return self._agent._get_structured_results_for_agent_output(
-            self._input, self.host.results
-        )
+        return self._agent.structured_results(self._input, self.host.results)
 
     def _kept(self, result: TurnResult) -> dict[str, Any] | None:
         """The run's memory, for the host to keep with the conversation."""

@@ -34,8 +34,8 @@ def turn_deadline(timeout_seconds: float | None) -> float:
     """
     now = time.monotonic()
     anchor = get_current_turn_input_anchor()
-    arrived = anchor.triggered_at_monotonic if anchor is not None else now
-    whole = min(arrived, now) + lock_seconds()
+    arrived = anchor.triggered_at_monotonic if anchor is not None else None
+    whole = min(arrived or now, now) + lock_seconds()
     return whole if timeout_seconds is None else min(whole, now + timeout_seconds)
 
 

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["Process", "current"]
 
 _log = structlog.get_logger()
-_LEVELS = {"down": "warning", "lost": "warning", "tools_refresh_failed": "warning",
-           "tools_bounded": "warning"}
+_LEVELS = {
+    "down": "warning",
+    "lost": "warning",
+    "tools_refresh_failed": "warning",
+    "tools_bounded": "warning",
+}
 
 
 class Process:

@@ -71,9 +71,7 @@ class PythonTools:
 
     async def _metadata(self, tool: Tool) -> dict[str, Any]:
         context = self._agent.build_mcp_outbound_call_context_for_agent(self._input, tool.name)
-        hooked = await invoke_mcp_call_hook(
-            self._agent.build_custom_tool_call_metadata, context
-        )
+        hooked = await invoke_mcp_call_hook(self._agent.build_custom_tool_call_metadata, context)
         return merge_call_metadata(self._input.metadata, hooked)
 
     def _result(self, tool: Tool, returned: Any) -> ToolResult:
@@ -101,9 +99,7 @@ async def _run(
     given = (arguments, context) if takes_context(executor) else (arguments,)
     if inspect.iscoroutinefunction(executor):
         return await executor(*given)
-    returned = await anyio.to_thread.run_sync(
-        lambda: executor(*given), abandon_on_cancel=True
-    )
+    returned = await anyio.to_thread.run_sync(lambda: executor(*given), abandon_on_cancel=True)
     return await returned if inspect.isawaitable(returned) else returned
 
 
@@ -129,7 +125,7 @@ def as_tool(custom: CustomToolSchema) -> Tool:
     definition = custom.tool_definition
     return Tool(
         name=definition.name,
-        description=definition.description,
+        description=definition.description or "",
         parameters=definition.parameters or {"type": "object", "properties": {}},
         strict=bool(definition.strict),
     )

@@ -1,19 +1,28 @@
 """What a run did, as the host's tracker events (design D10).
 
 Names and metadata keys are the host's, so that inspector, analytics and e2e
-tests see no difference. Events are appended in the order in which things happened.
+tests see no difference. Events are appended in the order in which things occurrence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from rasa.core.actions.constants import STREAMED_RESPONSE_TEXT_DELIVERED_KEY
 from rasa.shared.core.events import Event, McpToolExecuted, SlotSet
 
-from rasa_react_ext.engine import occurrence
+from rasa_react_ext.engine.occurrence import (
+    CallFinished,
+    ModelFailed,
+    Occurrence,
+    RunEnded,
+    Spoke,
+)
+from rasa_react_ext.engine.occurrence import (
+    SlotSet as SlotChange,
+)
 
 if TYPE_CHECKING:
     from rasa.agents.schemas import AgentInput
@@ -46,20 +55,20 @@ class TrackerRecord:
         """Add events that a user's hook returned."""
         self.events.extend(events)
 
-    def on(self, happened: occurrence.Occurrence) -> None:
+    def on(self, occurrence: Occurrence) -> None:
         """Take note of one occurrence."""
-        if isinstance(happened, occurrence.Spoke):
-            self._spoke(happened)
-        elif isinstance(happened, occurrence.CallFinished):
-            self._call_finished(happened)
-        elif isinstance(happened, occurrence.SlotSet):
-            self.events.append(SlotSet(happened.name, happened.value))
-        elif isinstance(happened, occurrence.ModelFailed):
-            self._model_failed(happened)
-        elif isinstance(happened, occurrence.RunEnded) and happened.reason:
-            self._ended(happened)
+        if isinstance(occurrence, Spoke):
+            self._spoke(occurrence)
+        elif isinstance(occurrence, CallFinished):
+            self._call_finished(occurrence)
+        elif isinstance(occurrence, SlotChange):
+            self.events.append(SlotSet(occurrence.name, occurrence.value))
+        elif isinstance(occurrence, ModelFailed):
+            self._model_failed(occurrence)
+        elif isinstance(occurrence, RunEnded) and occurrence.reason:
+            self._ended(occurrence)
 
-    def _spoke(self, spoke: occurrence.Spoke) -> None:
+    def _spoke(self, spoke: Spoke) -> None:
         if not self._delivered:
             return
         event = self._agent.create_bot_uttered(
@@ -73,12 +82,12 @@ class TrackerRecord:
             event.metadata[STREAMED_RESPONSE_TEXT_DELIVERED_KEY] = True
         self.events.append(event)
 
-    def _call_finished(self, finished: occurrence.CallFinished) -> None:
+    def _call_finished(self, finished: CallFinished) -> None:
         call = finished.call
         if not call.is_tool or call.tool is None:
             return
         result = finished.result
-        metadata = {
+        metadata: dict[str, Any] = {
             "agent_id": self._agent_id,
             "tool_call_id": call.id,
             "tool_batch_id": f"{self._agent_id}/{finished.batch}",
@@ -96,7 +105,7 @@ class TrackerRecord:
             )
         )
 
-    def _model_failed(self, failed: occurrence.ModelFailed) -> None:
+    def _model_failed(self, failed: ModelFailed) -> None:
         again = (
             f"It is asked again in {failed.retry_in_seconds:g} s."
             if failed.retry_in_seconds is not None
@@ -110,7 +119,7 @@ class TrackerRecord:
             event_info=f"The model of agent {self._input.id!r} failed ({failed.kind}). {again}",
         )
 
-    def _ended(self, ended: occurrence.RunEnded) -> None:
+    def _ended(self, ended: RunEnded) -> None:
         _log.warning(
             "rasa_react_ext.turn.ended_early",
             agent_name=self._input.id,

@@ -29,38 +29,44 @@ class AgentSettings(_Strict):
     """Behaviour of one agent; what is unset falls back to the engine's value."""
 
     max_steps: PositiveInt | None = Field(
-        None, description="Model calls in one turn. Default: 10, or the class's MAX_ITERATIONS."
+        default=None,
+        description="Model calls in one turn. Default: 10, or the class's MAX_ITERATIONS.",
     )
     max_parallel_tools: PositiveInt | None = Field(
-        None, description="Tools that run at once. Default: 8."
+        default=None, description="Tools that run at once. Default: 8."
     )
     max_tokens: PositiveInt | None = Field(
-        None, description="Tokens in one turn, where the provider counts them. Default: no limit."
+        default=None,
+        description="Tokens in one turn, where the provider counts them. Default: no limit.",
     )
     max_repeats: int | None = Field(
-        None,
+        default=None,
         ge=2,
-        description="Equal calls with equal results, or refused calls, that end a turn. Default: 3.",
+        description="Equal calls with equal results, or refused calls, that end a turn. "
+        "Default: 3.",
     )
     model_retries: int | None = Field(
-        None, ge=0, description="Further attempts when the model cannot be reached. Default: 2."
+        default=None,
+        ge=0,
+        description="Further attempts when the model cannot be reached. Default: 2.",
     )
     on_limit: Literal["ask", "fail"] | None = Field(
-        None,
+        default=None,
         description="What the flow sees when a budget is exhausted: `ask` (input required) or "
         "`fail`. Default: ask.",
     )
     on_cancel: Literal["wait", "end"] | None = Field(
-        None, description="Whether a cancelled turn keeps the flow alive. Default: wait."
+        default=None, description="Whether a cancelled turn keeps the flow alive. Default: wait."
     )
     memory: Literal["on", "off"] | None = Field(
-        None, description="Whether tool calls and results are kept across turns. Default: on."
+        default=None,
+        description="Whether tool calls and results are kept across turns. Default: on.",
     )
     memory_limit_bytes: PositiveInt | None = Field(
-        None, description="Size of that memory in a conversation. Default: 32768."
+        default=None, description="Size of that memory in a conversation. Default: 32768."
     )
     history_turns: PositiveInt | None = Field(
-        None, description="User and bot messages the model sees. Default: 10."
+        default=None, description="User and bot messages the model sees. Default: 10."
     )
 
 
@@ -83,8 +89,8 @@ class DeploymentSettings(_Strict):
 class Settings(_Strict):
     """All settings of a process."""
 
-    engine: EngineSettings = EngineSettings()
-    deployment: DeploymentSettings = DeploymentSettings()
+    engine: EngineSettings = Field(default_factory=EngineSettings)
+    deployment: DeploymentSettings = Field(default_factory=DeploymentSettings)
 
     def for_agent(self, name: str) -> AgentSettings:
         """The values that hold for one agent, the most specific first."""
@@ -149,9 +155,7 @@ def read_settings(
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def _validated(
-    model: type[_Model], values: Mapping[str, Any], file: str, place: str
-) -> _Model:
+def _validated(model: type[_Model], values: Mapping[str, Any], file: str, place: str) -> _Model:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:

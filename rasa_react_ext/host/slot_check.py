@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from rasa.shared.core.slots import SlotValidation
 
 from rasa_react_ext.host.condition import ExitConditions
 
 if TYPE_CHECKING:
     from rasa.shared.core.domain import Domain
-    from rasa.shared.core.slots import Slot, SlotRejection
+    from rasa.shared.core.slots import SlotRejection
 
 __all__ = ["slot_checks"]
 
@@ -17,21 +19,20 @@ __all__ = ["slot_checks"]
 def slot_checks(domain: Domain) -> Mapping[str, Callable[[Any], str | None]]:
     """A check for every slot that has `validation: rejections:` in the domain."""
     return {
-        slot.name: _check(slot, domain)
+        slot.name: _check(slot.name, slot.validation.rejections, domain)
         for slot in domain.slots
-        if slot.validation and slot.validation.rejections
+        if isinstance(slot.validation, SlotValidation)
     }
 
 
-def _check(slot: Slot, domain: Domain) -> Callable[[Any], str | None]:
-    rejections = [
-        (ExitConditions([rejection.if_], slot.name), _reason(rejection, domain))
-        for rejection in slot.validation.rejections
-    ]
+def _check(
+    slot: str, rules: Sequence[SlotRejection], domain: Domain
+) -> Callable[[Any], str | None]:
+    rejections = [(ExitConditions([rule.if_], slot), _reason(rule, domain)) for rule in rules]
 
     def check(value: Any) -> str | None:
         for rejected, reason in rejections:
-            if rejected({slot.name: value}):
+            if rejected({slot: value}):
                 return reason
         return None
 
