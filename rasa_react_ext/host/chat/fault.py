@@ -110,7 +110,7 @@ def transport_fault(peer: str, error: BaseException, *, secrets: Iterable[str] =
     kind = "unavailable"
     if isinstance(error, TimeoutError):
         kind = "timeout"
-    elif isinstance(error, (aiohttp.ClientSSLError, aiohttp.InvalidURL)):
+    elif isinstance(error, (aiohttp.ClientSSLError, ValueError)):
         kind = "refused_request"
     reason = provider_message(str(error), secrets) or type(error).__name__
     return ModelError(

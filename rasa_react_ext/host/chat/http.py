@@ -34,6 +34,8 @@ from rasa_react_ext.host.chat.wire import Reply
 __all__ = ["HttpWire"]
 
 _TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ValueError)
+_EVENT_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
+_PREFIX = len(b"retry:")
 _LONGEST_PAUSE_SECONDS = 8.0
 _DRAIN_SECONDS = 0.1
 
@@ -87,9 +89,9 @@ class HttpWire:
                 if response.status >= 300:
                     raise await self._refusal(response)
                 first = b""
-                while streamed and not first.strip() and not response.content.at_eof():
-                    first += await response.content.readany()
-                if first.strip() and not first.lstrip().startswith((b"{", b"[")):
+                while streamed and len(first) < _PREFIX and not response.content.at_eof():
+                    first = (first + await response.content.readany()).lstrip()
+                if first.startswith(_EVENT_STARTS):
                     return Reply(chunks=self._chunks(response, first))
                 text = first + await response.content.read()
         return Reply(body=self._decoded(text.decode("utf-8", "replace")))
@@ -104,14 +106,19 @@ class HttpWire:
             return await self._post_once(body)
 
     async def _post_once(self, body: bytes) -> aiohttp.ClientResponse:
-        proxy, proxy_headers = _proxy(self._endpoint.url)
+        proxy, login = _proxy(self._endpoint.url)
+        tunnelled = self._endpoint.url.startswith("https:")
         return await self._pool.session.post(
-            URL(self._endpoint.url, encoded=True),
+            self._endpoint.url,
             data=body,
-            headers={"Content-Type": "application/json", **self._endpoint.headers},
+            headers={
+                "Content-Type": "application/json",
+                **self._endpoint.headers,
+                **({} if tunnelled else login),
+            },
             allow_redirects=False,  # a redirect would carry the key elsewhere
             proxy=proxy,
-            proxy_headers=proxy_headers,
+            proxy_headers=login if tunnelled and login else None,
         )
 
     async def _refusal(self, response: aiohttp.ClientResponse) -> ModelError:
@@ -183,15 +190,15 @@ def _finish_reason(chunk: Any) -> Any:
     return choices[0].get("finish_reason") if choices else None
 
 
-def _proxy(url: str) -> tuple[str | None, dict[str, str] | None]:
+def _proxy(url: str) -> tuple[str | None, dict[str, str]]:
     """The proxy the environment names for an address, and the headers it needs."""
     parts = urlsplit(url)
     proxies = {} if proxy_bypass(parts.netloc) else getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy:
-        return None, None
+        return None, {}
     address = URL(proxy)
     if address.user is None:
-        return proxy, None
+        return proxy, {}
     login = aiohttp.encode_basic_auth(address.user, address.password or "")
     return str(address.with_user(None)), {"Proxy-Authorization": login}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -66,6 +66,21 @@ async def provider() -> AsyncIterator[Provider]:
     provider.url = f"http://{host}:{port}"
     yield provider
     await runner.cleanup()
+
+
+class Sink:
+    """Collects what was shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    async def __call__(self, text: str) -> None:
+        self.seen.append(text)
+
+
+@pytest.fixture
+def sink() -> Sink:
+    return Sink()
 
 
 @pytest.fixture

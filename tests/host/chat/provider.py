@@ -9,7 +9,31 @@ from typing import Any
 
 from aiohttp import web
 
+from rasa_react_ext.engine.message import ModelRequest
+
 Reply = Callable[["Provider", web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find",
+        "description": "Finds.",
+        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+    },
+}
+CALL = {
+    "index": 0,
+    "id": "a",
+    "type": "function",
+    "function": {"name": "find", "arguments": '{"q": 1,}'},
+}
+
+
+def asking(**more: Any) -> ModelRequest:
+    """A small request."""
+    said = [{"role": "user", "content": "hi"}]
+    return ModelRequest(**{"messages": said, "timeout_seconds": 5.0, **more})
 
 
 class Provider:
@@ -117,3 +141,34 @@ def in_turn(*replies: Reply) -> Reply:
         return await now(provider, request, body)
 
     return reply
+
+
+def refusing(word: str, then: Reply) -> Reply:
+    """Refuses requests that carry a parameter, answers the others."""
+
+    async def reply(
+        provider: Provider, request: web.Request, body: dict[str, Any]
+    ) -> web.StreamResponse:
+        if body.get(word):
+            text = json.dumps({"error": {"message": f"Unknown parameter: {word}"}})
+            return web.Response(status=400, text=text)
+        return await then(provider, request, body)
+
+    return reply
+
+
+async def stalled(provider: Provider, _: web.Request, __: dict[str, Any]) -> web.StreamResponse:
+    """Answers only when the test releases it."""
+    await provider.release.wait()
+    return web.json_response(completion({"role": "assistant", "content": "late"}))
+
+
+async def stalled_midway(
+    provider: Provider, request: web.Request, _: dict[str, Any]
+) -> web.StreamResponse:
+    """Streams one delta and goes on only when the test releases it."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    await response.write(f"data: {json.dumps(chunk({'content': 'Hel'}))}\n\n".encode())
+    await provider.release.wait()
+    return response
