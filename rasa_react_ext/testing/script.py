@@ -311,7 +311,7 @@ def _configuration_error(source: str, written: Any, error: ValidationError) -> C
     problems = error.errors()
     first = problems[0]
     fix = first.get("ctx", {}).get("fix") or "docs/testing.md lists every key of a script."
-    more = f" ({len(problems) - 1} more problems follow)" if len(problems) > 1 else ""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     problem = first["msg"].removeprefix("Value error, ").rstrip(".") + f"{more}."
     return ConfigurationError(
         file=source, key=_place(first["loc"], written), problem=problem, fix=fix

@@ -29,9 +29,30 @@ __all__ = ["PROFILE", "RULES", "SIGNED"]
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}")
 _KEYWORDS = frozenset(
-    "type format title description nullable enum items anyOf default properties required "
-    "propertyOrdering minItems maxItems minimum maximum minLength maxLength minProperties "
-    "maxProperties pattern example".split()
+    [
+        "type",
+        "format",
+        "title",
+        "description",
+        "nullable",
+        "enum",
+        "items",
+        "anyOf",
+        "default",
+        "properties",
+        "required",
+        "propertyOrdering",
+        "minItems",
+        "maxItems",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "minProperties",
+        "maxProperties",
+        "pattern",
+        "example",
+    ]
 )
 _FORMATS = {
     "string": ("enum", "date-time"),

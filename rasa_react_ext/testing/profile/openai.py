@@ -28,10 +28,24 @@ __all__ = ["PROFILE", "RULES", "error_body"]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MOST_TOOLS = 128
 _STRICT_UNKNOWN = frozenset(
-    "allOf oneOf not if then else default patternProperties dependentRequired dependentSchemas "
-    "uniqueItems propertyNames".split()
+    [
+        "allOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "default",
+        "patternProperties",
+        "dependentRequired",
+        "dependentSchemas",
+        "uniqueItems",
+        "propertyNames",
+    ]
 )
-_STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
+_STRICT_FORMATS = frozenset(
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
+)
 
 
 def error_body(problem: Problem) -> Mapping[str, Any]:
