@@ -96,7 +96,7 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
         agent.settings = settings.for_agent(agent.name)
         agent.slot_checks = checks
     shared = process.current()
-    shared.settings = settings
+    shared.configure(settings)
     shared.retire(register(built))
     if _loop_runs():
         for agent in built.values():

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import anyio
 import structlog
@@ -25,6 +26,7 @@ from rasa_react_ext.host.condition import ExitConditions, slot_names
 from rasa_react_ext.host.credential import Credentialed
 from rasa_react_ext.host.deadline import turn_deadline
 from rasa_react_ext.host.delivery import Delivery
+from rasa_react_ext.host.journal import Journalled
 from rasa_react_ext.host.python_tool import PythonTools
 from rasa_react_ext.host.record import TrackerRecord
 from rasa_react_ext.host.turn import HostTurn
@@ -119,7 +121,10 @@ class _Turn:
         recipient = agent_input.recipient_id or metadata.get("sender_id")
         delivery = Delivery(channel, recipient, agent.name)
         self._delivered = delivery.possible
-        self._record = TrackerRecord(agent, agent_input, agent_id, delivered=self._delivered)
+        turn_id = uuid4().hex
+        self._record = TrackerRecord(
+            agent, agent_input, agent_id, turn=turn_id, delivered=self._delivered
+        )
         flow, step = arrival.current_step()
         self._memory = self._remembered(came.memory, flow, step)
         exit_slots = _with_exit_slots(agent_input, came.exit_slots)
@@ -141,7 +146,12 @@ class _Turn:
             run=Run(rules=self._rules(exit_slots, built_in), slots=slots),
             conversation=self.host,
             model=agent.model(),
-            source=Combined([Credentialed(agent.mcp_tools, agent, agent_input), python_tools]),
+            source=Journalled(
+                Combined([Credentialed(agent.mcp_tools, agent, agent_input), python_tools]),
+                agent.process.journal,
+                agent_input,
+                turn_id,
+            ),
             observer=self._record,
             clock=WallClock(),
             budget=self._budget(),

@@ -1,4 +1,4 @@
-"""What all agents of a process share: MCP sessions and settings.
+"""What all agents of a process share: MCP sessions, the store and settings.
 
 One object per process, made by the policy. Sessions live per event loop inside the
 pool; whoever uses the agents last closes them (`release`).
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from rasa_react_ext.host.settings import Settings
+from rasa_react_ext.host.settings import DEFAULT_STORE, Settings
 from rasa_react_ext.mcp_pool import Pool, PoolEvent
+from rasa_react_ext.store import Database, Journal
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.agent import ReActAgent
@@ -32,10 +33,27 @@ class Process:
     """Shared resources of all agents in this process."""
 
     def __init__(self) -> None:
-        self.settings = Settings()
         self.pool = Pool(report=_report)
+        self._settings = Settings()
+        self._database = Database(DEFAULT_STORE)
         self._users: set[ReActAgent] = set()
         self._retired: list[ReActAgent] = []
+
+    @property
+    def journal(self) -> Journal:
+        """Journal of calls that must not run twice."""
+        return Journal(self._database)
+
+    def configure(self, settings: Settings) -> None:
+        """Take the settings of a loaded model.
+
+        Raises:
+            ConfigurationError: The store is no database address.
+        """
+        store = settings.deployment.store.get_secret_value()
+        if store != self._settings.deployment.store.get_secret_value():
+            self._database = Database(store)
+        self._settings = settings
 
     def use(self, agent: ReActAgent) -> None:
         """Note that an agent is about to use what is shared."""
@@ -61,6 +79,7 @@ class Process:
         await agent.close_model()
         if not self._users:
             await self.pool.aclose()
+            await self._database.aclose()
 
 
 def _report(event: PoolEvent) -> None:

@@ -43,12 +43,19 @@ class TrackerRecord:
     """Collects tracker events of one agent turn (an engine `Observer`)."""
 
     def __init__(
-        self, agent: ReActAgent, agent_input: AgentInput, agent_id: str, *, delivered: bool
+        self,
+        agent: ReActAgent,
+        agent_input: AgentInput,
+        agent_id: str,
+        *,
+        turn: str,
+        delivered: bool,
     ) -> None:
         self.events: list[Event] = []
         self._agent = agent
         self._input = agent_input
         self._agent_id = agent_id
+        self._turn = turn
         self._delivered = delivered
 
     def extend(self, events: Sequence[Event]) -> None:

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SecretStr, ValidationError
 
 from rasa_react_ext.errors import ConfigurationError
 
@@ -19,6 +19,7 @@ __all__ = ["AgentSettings", "DeploymentSettings", "EngineSettings", "Settings", 
 
 POLICY_PLACE = "policies: rasa_react_ext.policy.ReActPolicy"
 SECTION = "rasa_react_ext"
+DEFAULT_STORE = ".rasa/rasa_react_ext.db"
 
 
 class _Strict(BaseModel):
@@ -81,6 +82,11 @@ class EngineSettings(AgentSettings):
 class DeploymentSettings(_Strict):
     """The `rasa_react_ext:` section of endpoints.yml."""
 
+    store: SecretStr = Field(
+        default=SecretStr(DEFAULT_STORE),
+        description="Database for durable state: a file path, sqlite:///path or "
+        f"postgresql://user:${{PASSWORD}}@host/name. Default: {DEFAULT_STORE}.",
+    )
     agents: dict[str, AgentSettings] = Field(
         default_factory=dict, description="Overrides config.yml without a new training."
     )

@@ -1,0 +1,11 @@
+"""Durable state in SQL: SQLite by default, PostgreSQL where several processes share it.
+
+Knows no host, no dialogue and no protocol: rows in, rows out.
+"""
+
+from __future__ import annotations
+
+from rasa_react_ext.store.database import Database
+from rasa_react_ext.store.journal import Journal, JournalEntry
+
+__all__ = ["Database", "Journal", "JournalEntry"]

@@ -1,0 +1,131 @@
+"""One database: its engine in each event loop, its schema brought up to date.
+
+Engines belong to the loop that opened them; those of loops that have ended are
+dropped. The schema is migrated once per process, before the first use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.store.migration import migrate
+
+__all__ = ["Database", "store_url"]
+
+_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "postgresql": "postgresql+asyncpg",
+    "postgres": "postgresql+asyncpg",
+}
+BUSY_SECONDS = 10.0
+
+
+def store_url(text: str) -> URL:
+    """Read the `store` setting: a database URL, or a path for SQLite.
+
+    Raises:
+        ConfigurationError: It is neither; the text never repeats a password.
+    """
+    try:
+        url = make_url(text if "://" in text else f"sqlite:///{text}")
+        driver = _DRIVERS[url.drivername.partition("+")[0]]
+    except (ArgumentError, KeyError) as error:
+        raise ConfigurationError(
+            file="endpoints.yml",
+            key="rasa_react_ext: store",
+            problem="this is no address of a database we can use.",
+            fix="Write a file path, sqlite:///path or postgresql://user:${PASSWORD}@host/name.",
+        ) from error
+    return url.set(drivername=driver)
+
+
+class Database:
+    """A database, usable from several event loops one after the other."""
+
+    def __init__(self, url: str) -> None:
+        """Name a database; nothing is opened before the first use.
+
+        Args:
+            url: What the `store` setting holds.
+        """
+        self.url = store_url(url)
+        self._engines: dict[asyncio.AbstractEventLoop, AsyncEngine] = {}
+        self._migrating: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+        self._migrated = False
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[AsyncConnection]:
+        """A connection in a transaction that is committed at the end.
+
+        Raises:
+            SQLAlchemyError: The database cannot be reached or refuses.
+        """
+        engine = await self._engine()
+        async with engine.begin() as connection:
+            yield connection
+
+    async def aclose(self) -> None:
+        """Close the connections of the running loop; the database can be used again."""
+        loop = asyncio.get_running_loop()
+        engine = self._engines.pop(loop, None)
+        self._migrating.pop(loop, None)
+        if engine is not None:
+            await engine.dispose()
+
+    async def _engine(self) -> AsyncEngine:
+        loop = asyncio.get_running_loop()
+        engine = self._engines.get(loop)
+        if engine is None:
+            self._forget_closed_loops()
+            engine = self._engines[loop] = self._open()
+        if not self._migrated:
+            async with self._migrating.setdefault(loop, asyncio.Lock()):
+                if not self._migrated:
+                    await self._migrate(engine)
+                    self._migrated = True
+        return engine
+
+    def _open(self) -> AsyncEngine:
+        if self.url.get_backend_name() != "sqlite":
+            return create_async_engine(self.url, pool_pre_ping=True)
+        if self.url.database:
+            Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_async_engine(self.url, connect_args={"timeout": BUSY_SECONDS})
+        event.listen(engine.sync_engine, "connect", _tune_sqlite)
+        return engine
+
+    async def _migrate(self, engine: AsyncEngine) -> None:
+        async with engine.connect() as connection:
+            await connection.run_sync(_migrated)
+
+    def _forget_closed_loops(self) -> None:
+        for loop in [loop for loop in self._engines if loop.is_closed()]:
+            engine = self._engines.pop(loop)
+            self._migrating.pop(loop, None)
+            engine.sync_engine.dispose(close=False)
+
+
+def _migrated(connection: Connection) -> None:
+    migrate(connection)
+    connection.commit()
+
+
+def _tune_sqlite(connection: object, record: object) -> None:
+    """WAL lets readers work beside one writer; a commit survives a killed process."""
+    del record
+    cursor = connection.cursor()  # type: ignore[attr-defined]
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+StoreError = SQLAlchemyError

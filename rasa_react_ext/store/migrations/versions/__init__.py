@@ -1,0 +1,1 @@
+"""One module per revision; never changed once released."""
