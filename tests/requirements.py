@@ -32,4 +32,16 @@ REQUIREMENTS: dict[str, str] = {
     "b38": (
         "Id, name and arguments of a streamed call are taken whenever they come, and never blanked."
     ),
+    "b52": "A call that meets a lost session is repeated once on a new one, unseen by the model.",
+    "b54": "Calls that meet the same lost session share one reconnect.",
+    "b56": (
+        "A server that dies during a call gives a tool error that says so, and the next call "
+        "reconnects."
+    ),
+    "b58": (
+        "A lost call is repeated only where that is harmless; otherwise the model hears that "
+        "its outcome is unknown."
+    ),
+    "b60": "A cancelled call tells the server, and a failing notification hides nothing.",
+    "b63": "A server that is down takes away its own tools only; it is named and tried again.",
 }

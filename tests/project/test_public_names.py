@@ -10,8 +10,8 @@ from tests.project.public_names import PUBLIC_NAMES
 from tests.project.tree import module_name, package_files, parsed
 
 MODULES = {module_name(path): path for path in package_files()}
-LISTING = sorted(name for name in MODULES if "._" not in name)
-"""Modules that list their names: all but those whose own name begins with an underscore."""
+LISTING = sorted(name for name in MODULES if "._" not in name and ".migrations." not in name)
+"""Modules that list their names: all but private ones and the scripts of the database layer."""
 
 FACE = [name for name in LISTING if name.count(".") <= 1]
 """The root, the modules beside it and the sub-packages as such: what users import from."""
