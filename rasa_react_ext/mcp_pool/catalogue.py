@@ -1,0 +1,131 @@
+"""The tools of one connection: all pages, kept until the server says otherwise.
+
+One reading serves all agents. A failed refresh keeps the list that was known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcp import types
+from mcp.shared.exceptions import McpError
+from pydantic import ValidationError
+
+from rasa_react_ext.errors import ConnectionLostError, PeerError
+from rasa_react_ext.mcp_pool.connection import Connection
+from rasa_react_ext.mcp_pool.event import PoolEvent, Report
+from rasa_react_ext.mcp_pool.owner import OpenSession
+
+__all__ = ["Catalogue"]
+
+_LIST_SECONDS = 10.0
+_REFRESH_PAUSE_SECONDS = 5.0
+_MAX_PAGES = 200
+_MAX_TOOLS = 1_000
+
+
+class _Page(types.PaginatedResult):
+    """One page, its tools still unread: one bad tool must not cost the others."""
+
+    tools: list[object]
+
+
+class Catalogue:
+    """The tool list of one server in one event loop.
+
+    Attributes:
+        connection: The way to the server.
+    """
+
+    def __init__(self, connection: Connection, name: str, report: Report) -> None:
+        self.connection = connection
+        self._name = name
+        self._report = report
+        self._reading = asyncio.Lock()
+        self._tools: tuple[types.Tool, ...] | None = None
+        self._read_from: OpenSession | None = None
+        self._read_at_change = -1
+        self._not_before = 0.0
+
+    async def tools(self) -> tuple[types.Tool, ...]:
+        """The list of the moment; the same object while nothing has changed.
+
+        Raises:
+            PeerError: There is no session, or no list could ever be read.
+        """
+        session = await self.connection.session()
+        if not self._fresh(session):
+            async with self._reading:
+                session = await self.connection.session()
+                if not self._fresh(session):
+                    await self._refresh(session)
+        if self._tools is None:
+            raise PeerError(self._name, "its tools could not be listed")
+        return self._tools
+
+    def _fresh(self, session: OpenSession) -> bool:
+        if self._tools is not None and asyncio.get_running_loop().time() < self._not_before:
+            return True  # the last refresh failed a moment ago
+        return self._read_from is session and self._read_at_change == self.connection.changes
+
+    async def _refresh(self, session: OpenSession) -> None:
+        change = self.connection.changes  # one that comes during the reading counts again
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                tools = await self._read(session)
+        except (PeerError, McpError, TimeoutError) as error:
+            reason = str(error) or f"no answer within {_LIST_SECONDS:g} s"
+            self._tell_failure(reason)
+            self._not_before = asyncio.get_running_loop().time() + _REFRESH_PAUSE_SECONDS
+            if self._tools is None:
+                raise ConnectionLostError(self._name, f"cannot list tools: {reason}") from error
+            return
+        self._tools, self._read_from, self._read_at_change = tools, session, change
+        self._not_before = 0.0
+
+    async def _read(self, session: OpenSession) -> tuple[types.Tool, ...]:
+        found: list[types.Tool] = []
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(_MAX_PAGES):
+            params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
+            request = types.ClientRequest(types.ListToolsRequest(params=params))
+            page = await session.request(request, _Page)
+            found.extend(self._readable(page.tools))
+            cursor = page.nextCursor
+            if not cursor:
+                break
+            if cursor in seen:
+                self._tell_bound(f"the cursor {cursor!r} came twice")
+                break
+            seen.add(cursor)
+        else:
+            self._tell_bound(f"there were more than {_MAX_PAGES} pages")
+        if len(found) > _MAX_TOOLS:
+            self._tell_bound(f"there were {len(found)} tools")
+        return _first_of_each_name(found)[:_MAX_TOOLS]
+
+    def _readable(self, raw: list[object]) -> list[types.Tool]:
+        tools: list[types.Tool] = []
+        for item in raw:
+            try:
+                tools.append(types.Tool.model_validate(item))
+            except ValidationError as error:
+                self._tell_bound(f"a tool has no valid definition ({error.error_count()} faults)")
+        return tools
+
+    def _tell_bound(self, why: str) -> None:
+        text = f"Not all tools are offered: {why}."
+        self._report(PoolEvent(kind="tools_bounded", server=self._name, text=text))
+
+    def _tell_failure(self, reason: str) -> None:
+        text = f"The tool list could not be read: {reason}"
+        self._report(PoolEvent(kind="tools_refresh_failed", server=self._name, text=text))
+
+
+def _first_of_each_name(tools: list[types.Tool]) -> tuple[types.Tool, ...]:
+    """A server that lists a name twice means one tool: calls carry only the name."""
+    named: dict[str, types.Tool] = {}
+    for tool in tools:
+        named.setdefault(tool.name, tool)
+    return tuple(named.values())

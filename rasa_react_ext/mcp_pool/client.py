@@ -1,0 +1,50 @@
+"""The HTTP client of one session: limits, time limits, TLS, headers, authentication.
+
+Redirects are never followed: a request carries credentials meant for one address.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from functools import lru_cache
+
+import httpx
+
+from rasa_react_ext.mcp_pool.spec import ServerSpec
+
+__all__ = ["http_client"]
+
+# Common servers drop idle connections after 5 s. A connection reused in that moment
+# loses the call with its outcome unknown, so ours are given up earlier.
+_LIMITS = httpx.Limits(max_connections=256, max_keepalive_connections=32, keepalive_expiry=4.0)
+_KEEPALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+
+
+def http_client(spec: ServerSpec) -> httpx.AsyncClient:
+    """Build the client of one session.
+
+    Reading has no time limit here: each call has its own deadline, and the stream of
+    server messages may be silent for hours.
+    """
+    tls = _tls(spec.verify, spec.ca_file, spec.client_cert_file, spec.client_key_file)
+    return httpx.AsyncClient(
+        headers=dict(spec.headers),
+        auth=spec.auth,
+        timeout=httpx.Timeout(None, connect=spec.connect_timeout_seconds, write=30.0),
+        transport=httpx.AsyncHTTPTransport(verify=tls, limits=_LIMITS, socket_options=_KEEPALIVE),
+    )
+
+
+@lru_cache(maxsize=32)
+def _tls(
+    verify: bool, ca_file: str | None, cert_file: str | None, key_file: str | None
+) -> ssl.SSLContext:
+    """Loading authorities costs tens of milliseconds, so contexts are shared."""
+    context = ssl.create_default_context(cafile=ca_file)
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if cert_file is not None:
+        context.load_cert_chain(cert_file, key_file)
+    return context
