@@ -26,6 +26,7 @@ class OpenConnections:
     def __init__(self) -> None:
         self._transports: dict[tuple[str, int], asyncio.Transport] = {}
         self._waiting: set[asyncio.Transport] = set()
+        self.closing = False
 
     def protocol(self) -> type[asyncio.Protocol]:
         """The HTTP protocol of uvicorn, noting its connections here."""
@@ -57,7 +58,11 @@ class OpenConnections:
             self._waiting.discard(transport)
 
     def abort_waiting(self) -> None:
-        """Close the connections that wait on purpose, so that stopping is quick."""
+        """Close the connections that wait on purpose, so that stopping is quick.
+
+        From now on no exchange starts to wait.
+        """
+        self.closing = True
         for transport in tuple(self._waiting):
             transport.abort()
 
@@ -118,6 +123,9 @@ class Connection:
         """Wait; True as soon as the client leaves (or the server stops)."""
         transport = self._connections.of(self._scope)
         if transport is None:
+            return True
+        if self._connections.closing:
+            transport.abort()
             return True
         try:
             with self._connections.waits(transport):

@@ -14,17 +14,23 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.errors import ConfigurationError, ExtensionError
 from rasa_react_ext.testing.request import ChatRequest
 from rasa_react_ext.testing.script import Answer, Call
 
-__all__ = ["AnswerTemplate", "Rendered", "values_for"]
+__all__ = ["AnswerTemplate", "ModelScriptError", "Rendered", "values_for"]
 
 Values = Mapping[str, Any]
 Filler = Callable[[Values], Any]
 
 _ENVIRONMENT = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
-_FACTS = ("user", "result", "system", "tool", "step", "model")
+_ENVIRONMENT.filters["fromjson"] = json.loads
+_FACTS = ("user", "result", "results", "system", "tool", "step", "model")
+_FILL_ERRORS = (ArithmeticError, AttributeError, LookupError, TemplateError, TypeError, ValueError)
+
+
+class ModelScriptError(ExtensionError):
+    """A script cannot answer a request it matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,17 +93,19 @@ class AnswerTemplate:
             number: Number of the request, used in generated call ids.
 
         Raises:
-            jinja2.TemplateError: A template uses a name that has no value.
+            ModelScriptError: A template cannot be filled for this request.
         """
         known = _Once(values)
-        return Rendered(
-            written=self.written,
-            text=_fill(self._text, known),
-            calls=tuple(
+        try:
+            text = _fill(self._text, known)
+            calls = tuple(
                 _wire_call(call, _fill(arguments, known), f"call_{number}_{position}")
                 for position, (call, arguments) in enumerate(self._calls, start=1)
-            ),
-            finish_reason=self._finish_reason,
+            )
+        except _FILL_ERRORS as error:
+            raise ModelScriptError(f"a template cannot be filled: {error}") from error
+        return Rendered(
+            written=self.written, text=text, calls=calls, finish_reason=self._finish_reason
         )
 
 

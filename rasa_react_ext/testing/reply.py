@@ -11,11 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from jinja2 import TemplateError
-
 from rasa_react_ext.testing import wire
 from rasa_react_ext.testing.condition import Condition, compile_conditions, shorten
-from rasa_react_ext.testing.render import AnswerTemplate, Rendered, values_for
+from rasa_react_ext.testing.render import AnswerTemplate, ModelScriptError, Rendered, values_for
 from rasa_react_ext.testing.request import ChatRequest
 from rasa_react_ext.testing.script import Answer, Fault, ModelScript, Rule
 
@@ -116,8 +114,8 @@ class Player:
             return Decision(reply=_fault_reply(rule.fault, request.streams), rule=rule.name)
         try:
             answer = template.fill(lambda: values_for(request, found), number)
-        except TemplateError as error:
-            text = f"{self._source}: {rule.name}: a template cannot be filled: {error}."
+        except ModelScriptError as error:
+            text = f"{self._source}: {rule.name}: {error}."
             return Decision(reply=_script_error(text), rule=None)
         if self._sign is not None:
             answer = replace(answer, calls=self._sign(answer.calls))

@@ -108,18 +108,19 @@ class ChatRequest:
     @cached_property
     def tool(self) -> str:
         """Name of the tool whose result is the last message, else empty."""
-        if self.last_role != "tool":
-            return ""
-        last = self.messages[-1]
-        position = 0
-        for message in reversed(self.messages[:-1]):
-            if message.get("role") == "tool":
-                position += 1
-            elif message.get("role") == "assistant":
-                return _called_name(message.get("tool_calls"), last, position)
-            else:
+        return self._tool_at(len(self.messages)) if self.last_role == "tool" else ""
+
+    @cached_property
+    def results(self) -> dict[str, str]:
+        """Texts of all results since the last user message, by tool; the newest of each."""
+        found: dict[str, str] = {}
+        for end in range(len(self.messages), 0, -1):
+            message = self.messages[end - 1]
+            if message.get("role") == "user":
                 break
-        return str(last.get("name") or "")
+            if message.get("role") == "tool":
+                found.setdefault(self._tool_at(end), text_of(message.get("content")))
+        return found
 
     @cached_property
     def step(self) -> int:
@@ -152,6 +153,18 @@ class ChatRequest:
         if fact not in self._folded:
             self._folded[fact] = str(getattr(self, fact)).casefold()
         return self._folded[fact]
+
+    def _tool_at(self, end: int) -> str:
+        """Name of the tool whose result is the message before `end`."""
+        last, position = self.messages[end - 1], 0
+        for message in reversed(self.messages[: end - 1]):
+            if message.get("role") == "tool":
+                position += 1
+            elif message.get("role") == "assistant":
+                return _called_name(message.get("tool_calls"), last, position)
+            else:
+                break
+        return str(last.get("name") or "")
 
     def _last_text(self, role: str) -> str:
         for message in reversed(self.messages):

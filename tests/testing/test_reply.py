@@ -107,7 +107,24 @@ def test_templates_see_facts_named_groups_and_numbered_groups() -> None:
     assert [call["id"] for call in message["tool_calls"]] == ["call_3_1", "call_3_2"]
 
 
-@pytest.mark.parametrize("text", ["{{ nothing }}", "{{ ''.__class__.mro() }}"])
+def test_templates_see_the_results_of_all_tools_and_read_json() -> None:
+    player = _player(
+        {"answer": "{{ (results.price | fromjson).eur }}, {{ results.news }}, {{ result }}"}
+    )
+    history = (
+        user("x"),
+        called(("a", "price"), ("b", "news")),
+        result("a", '{"eur": 9}'),
+        result("b", "old"),
+        called(("c", "news")),
+        result("c", "new"),
+    )
+    assert _text(_decide(player, *history)) == "9, new, new"
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ nothing }}", "{{ ''.__class__.mro() }}", "{{ user | fromjson }}", "{{ 1 / 0 }}"]
+)
 def test_a_template_that_cannot_be_filled_is_an_unmatched_request(text: str) -> None:
     decision = _decide(_player({"name": "bad", "answer": text}), user("x"))
     assert decision.rule is None
