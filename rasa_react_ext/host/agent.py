@@ -6,8 +6,7 @@ run lives on the object: one instance serves all conversations at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rasa.agents.core.types import ProtocolType
@@ -18,13 +17,16 @@ from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
 from rasa.shared.utils.datetime_utils import resolve_datetime, validate_datetime_configuration
 
 from rasa_react_ext.engine import prompt, wording
-from rasa_react_ext.engine.slot import SlotSpec
-from rasa_react_ext.engine.source import safe_name
-from rasa_react_ext.host import arrival, process
+from rasa_react_ext.host import arrival, definition, process, system_prompt
 from rasa_react_ext.host.chat import HostChatModel, chat_model
 from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.conduct import conduct
-from rasa_react_ext.host.conversation import mocked_datetime, window
+from rasa_react_ext.host.conversation import mocked_datetime
+from rasa_react_ext.host.definition import (
+    set_slot_tool,
+    task_completed_tool,
+)
+from rasa_react_ext.host.own_execution import execute_default
 from rasa_react_ext.host.python_tool import as_tool
 from rasa_react_ext.host.server import server_spec, server_tools
 from rasa_react_ext.host.settings import AgentSettings
@@ -37,11 +39,7 @@ if TYPE_CHECKING:
     from rasa.core.available_agents import AgentConfig, AgentMCPServerConfig, ProtocolConfig
     from rasa.core.channels import OutputChannel
 
-    from rasa_react_ext.engine.tool import Tool
-
 __all__ = ["ReActAgent"]
-
-_tools_now: ContextVar[Sequence[Tool]] = ContextVar("rasa_react_ext_tools", default=())
 
 
 class ReActAgent(MCPOpenAgent, MCPTaskAgent):
@@ -83,11 +81,12 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
         self.settings = AgentSettings.model_validate({})
         self.slot_checks: Mapping[str, Callable[[Any], str | None]] = {}
         self.kind_protocol = ProtocolType.MCP_OPEN
+        self.prompt_file = prompt_template
         self.turn_timeout = float(timeout) if timeout is not None else None
         self.process = process.current()
         self.python_tools = tuple(as_tool(custom) for custom in self._custom_tools)
         self.specs = [server_spec(server, name, max_retries) for server in self.servers]
-        self.mcp_tools, self.pooled = server_tools(self.process.pool, self.servers, self.specs)
+        self.mcp_tools, self.pooled = server_tools(self.process, self.servers, self.specs, name)
         self._model: HostChatModel | None = None
         self._model_client: object = None
 
@@ -176,9 +175,8 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
     # Lifetime
 
     def warm(self) -> None:
-        """Start to connect to the agent's servers in the background."""
-        self.process.use(self)
-        self.process.pool.warm(self.specs)
+        """Start to connect to the agent's servers and read their tools, in the background."""
+        self.process.warm(self)
 
     async def connect(self) -> None:
         """Connect; a server that is down is reported and tried again, never raised."""
@@ -235,6 +233,22 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
         ]
         return [*earlier, now]
 
+    async def _execute_tool_call(
+        self, tool_name: str, arguments: dict[str, Any], agent_input: AgentInput | None = None
+    ) -> AgentToolResult:
+        return await execute_default(tool_name, arguments)
+
+    async def execute_through_hook(
+        self, tool_name: str, arguments: dict[str, Any], agent_input: AgentInput
+    ) -> AgentToolResult:
+        """Run a tool through a subclass's own `_execute_tool_call`."""
+        return await self._execute_tool_call(tool_name, arguments, agent_input)
+
+    @property
+    def executes_itself(self) -> bool:
+        """Whether a subclass has its own `_execute_tool_call`."""
+        return type(self)._execute_tool_call is not ReActAgent._execute_tool_call
+
     # Prompt and history hooks
 
     @property
@@ -250,35 +264,15 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
         """Our template for general-purpose agents."""
         return prompt.default_template("open")
 
-    def template_for(self, agent_input: AgentInput) -> str:
-        """The project's template, else ours for this kind of run."""
-        if self.prompt_template != prompt.default_template("open"):
-            return self.prompt_template
-        return prompt.default_template("task" if _exit_if(agent_input) else "open")
-
     def render_prompt_template(self, context: AgentInput) -> str:
         """Render the prompt with the documented variables (documented hook)."""
-        return prompt.render(self.template_for(context), self._build_context_for_prompt(context))
+        return system_prompt.rendered(self, context, self._build_context_for_prompt(context))
 
     def build_messages_for_llm_request(
         self, context: AgentInput, turns: int = 10
     ) -> list[dict[str, Any]]:
         """System prompt and the last `turns` utterances (documented hook)."""
-        restarted = bool(context.metadata.get("restarted"))
-        messages: list[dict[str, Any]] = [
-            {"role": "system", "content": self.render_prompt_template(context)}
-        ]
-        used = prompt.uses(self.template_for(context))
-        said = (
-            []
-            if "conversation_history" in used
-            else window(context.events, turns, restarted_agent=context.id if restarted else None)
-        )
-        last = next((m["content"] for m in reversed(said) if m["role"] == "user"), None)
-        messages.extend(said)
-        if last != context.user_message:
-            messages.append({"role": "user", "content": context.user_message})
-        return messages
+        return system_prompt.messages(self, context, turns)
 
     def _get_current_datetime_for_prompt(self, context: AgentInput) -> datetime:
         return resolve_datetime(mocked_datetime(context.events), timezone=self._timezone)
@@ -288,20 +282,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
     @staticmethod
     def get_task_completed_tool() -> dict[str, Any]:
         """Definition of the tool that ends a general-purpose run (documented hook)."""
-        return {
-            "type": "function",
-            "function": {
-                "name": "task_completed",
-                "description": wording.TASK_DESCRIPTION,
-                "parameters": {
-                    "type": "object",
-                    "properties": {},
-                    "required": [],
-                    "additionalProperties": False,
-                },
-                "strict": True,
-            },
-        }
+        return task_completed_tool()
 
     @staticmethod
     def get_system_message_for_empty_content_at_task_completion() -> dict[str, str]:
@@ -311,25 +292,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
     @classmethod
     def get_slot_specific_set_slot_tool(cls, slot: AgentInputSlot) -> dict[str, Any]:
         """Definition of the tool that sets one slot (documented hook)."""
-        spec = SlotSpec(
-            name=slot.name, type=slot.type, allowed_values=tuple(slot.allowed_values or ())
-        )
-        schema = spec.value_schema()
-        choices = f" Allowed values: {', '.join(map(repr, spec.choices))}." if spec.choices else ""
-        return {
-            "type": "function",
-            "function": {
-                "name": safe_name(f"set_slot_{slot.name}"),
-                "description": f"Store the value of slot {slot.name!r} ({slot.type}).{choices}",
-                "parameters": {
-                    "type": "object",
-                    "properties": {"slot_value": {**schema, "description": "The value."}},
-                    "required": ["slot_value"],
-                    "additionalProperties": False,
-                },
-                "strict": slot.type not in {"any", "list"},
-            },
-        }
+        return set_slot_tool(slot)
 
     @classmethod
     def _get_slot_names_from_exit_conditions(cls, agent_input: AgentInput) -> list[str]:
@@ -339,7 +302,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
     @classmethod
     def get_agent_specific_built_in_tools(cls, agent_input: AgentInput) -> list[AgentToolSchema]:
         """Built-in tools of this run: `set_slot_…` for a task, else `task_completed`."""
-        return [_schema(definition) for definition in cls.built_in_definitions(agent_input)]
+        return [definition.as_schema(tool) for tool in cls.built_in_definitions(agent_input)]
 
     @classmethod
     def built_in_definitions(cls, agent_input: AgentInput) -> list[dict[str, Any]]:
@@ -356,49 +319,18 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
 
     def get_available_tools(self, agent_input: AgentInput) -> list[AgentToolSchema]:
         """Every tool of this run: MCP, built-in, Python (documented hook)."""
-        tools = [_schema(tool.definition()) for tool in _tools_now.get()]
+        tools = [definition.as_schema(tool.definition()) for tool in _tools_now.get()]
         return [*tools, *self.get_agent_specific_built_in_tools(agent_input)]
 
-    def definitions(
-        self,
-        tools: Sequence[Tool],
-        built_in: Sequence[Mapping[str, Any]],
-        agent_input: AgentInput,
-    ) -> list[Mapping[str, Any]]:
-        """Definitions to offer, after the hooks that may change them."""
-        faithful = [*(tool.definition() for tool in tools), *built_in]
-        hook = type(self).get_available_tools
-        if hook is ReActAgent.get_available_tools and _own_built_ins(type(self)):
-            return faithful
-        reset = _tools_now.set(tools)
-        try:
-            offered = self.get_available_tools(agent_input)
-        finally:
-            _tools_now.reset(reset)
-        known = {definition["function"]["name"]: definition for definition in faithful}
-        return [
-            known[schema.name]
-            if schema.name in known and _schema(known[schema.name]) == schema
-            else schema.to_litellm_json_format()
-            for schema in offered
-        ]
+    @property
+    def changes_tools(self) -> bool:
+        """Whether a subclass changes the list of tools."""
+        mine = (ReActAgent.get_available_tools, _function(ReActAgent))
+        return (type(self).get_available_tools, _function(type(self))) != mine
 
 
-def _own_built_ins(agent_class: type[ReActAgent]) -> bool:
-    mine = agent_class.get_agent_specific_built_in_tools.__func__
-    return mine is ReActAgent.get_agent_specific_built_in_tools.__func__
-
-
-def _schema(definition: Mapping[str, Any]) -> AgentToolSchema:
-    """The host's form of a definition, without its changes to the schema."""
-    function = definition["function"]
-    return AgentToolSchema(
-        name=function["name"],
-        description=function.get("description") or "",
-        parameters=dict(function.get("parameters") or {}),
-        strict=bool(function.get("strict", False)),
-        type="function",
-    )
+def _function(agent_class: type[ReActAgent]) -> Any:
+    return agent_class.get_agent_specific_built_in_tools.__func__
 
 
 def _exit_if(agent_input: AgentInput) -> list[str]:

@@ -95,6 +95,8 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     for agent in built.values():
         agent.settings = settings.for_agent(agent.name)
         agent.slot_checks = checks
+    if configuration.endpoints.privacy and any(a.settings.memory != "off" for a in built.values()):
+        _warn_privacy()
     shared = process.current()
     shared.configure(settings)
     shared.retire(register(built))
@@ -105,6 +107,17 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
         "rasa_react_ext.policy.bound",
         agents=sorted({agent.name for agent in built.values()}),
         event_info=f"Sub agents run on rasa_react_ext ({POLICY_PLACE}).",
+    )
+
+
+def _warn_privacy() -> None:
+    _log.warning(
+        "rasa_react_ext.memory.privacy",
+        event_info=(
+            "endpoints.yml has a `privacy` section, whose rules do not reach the tool calls and "
+            "results that agents keep across turns. Set `memory: off` for agents that handle "
+            "personal data."
+        ),
     )
 
 

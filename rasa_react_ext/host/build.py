@@ -49,8 +49,8 @@ def build_agents(
     for name, config in agents.items():
         if config.agent.protocol is not ProtocolConfig.RASA:
             continue
-        check_agent(config)
         resolved = resolve_agent_config(config, endpoints) or config
+        check_agent(resolved)
         for protocol in PROTOCOLS:
             agent = agent_class(config, protocol).from_config(resolved)
             agent.kind_protocol = protocol

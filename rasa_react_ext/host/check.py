@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from rasa.core.available_agents import AgentConfig, AgentConfiguration, ProtocolConfig
+from rasa.shared.agents.outbound_call_hook.hooks import validate_pre_call_hook_import
 from rasa.shared.core.flows.steps import CallFlowStep
 from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
 
@@ -35,6 +36,8 @@ def check_agent(config: AgentConfig) -> None:
 
     Raises:
         ConfigurationError: A number, a tool filter or the prompt template is wrong.
+        ValidationError: A `pre_call_hook` cannot be imported (documented host behaviour,
+            code `validation.pre_call_hook.unresolved`).
     """
     name = config.agent.name
     file = f"sub_agents: {name}: config.yml"
@@ -46,6 +49,8 @@ def check_agent(config: AgentConfig) -> None:
         _check_template(name, file, Path(configuration.prompt_template))
     servers = (config.connections.mcp_servers or []) if config.connections else []
     for server in servers:
+        if server.pre_call_hook:
+            validate_pre_call_hook_import(server.pre_call_hook, f"MCP server {server.name!r}")
         if server.include_tools and server.exclude_tools:
             raise ConfigurationError(
                 file=file,

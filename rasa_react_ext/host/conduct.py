@@ -26,7 +26,9 @@ from rasa_react_ext.host.condition import ExitConditions, slot_names
 from rasa_react_ext.host.credential import Credentialed
 from rasa_react_ext.host.deadline import turn_deadline
 from rasa_react_ext.host.delivery import Delivery
+from rasa_react_ext.host.hooked_model import HookedModel, has_own_generation
 from rasa_react_ext.host.journal import Journalled
+from rasa_react_ext.host.own_execution import OwnExecution
 from rasa_react_ext.host.python_tool import PythonTools
 from rasa_react_ext.host.record import TrackerRecord
 from rasa_react_ext.host.turn import HostTurn
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from rasa.agents.schemas.agent_input import AgentInputSlot
     from rasa.core.channels import OutputChannel
 
+    from rasa_react_ext.engine.port import ToolSource
     from rasa_react_ext.host.agent import ReActAgent
 
 __all__ = ["conduct"]
@@ -122,9 +125,7 @@ class _Turn:
         delivery = Delivery(channel, recipient, agent.name)
         self._delivered = delivery.possible
         turn_id = uuid4().hex
-        self._record = TrackerRecord(
-            agent, agent_input, agent_id, turn=turn_id, delivered=self._delivered
-        )
+        self._record = TrackerRecord(agent, agent_input, agent_id, turn=turn_id, delivery=delivery)
         flow, step = arrival.current_step()
         self._memory = self._remembered(came.memory, flow, step)
         exit_slots = _with_exit_slots(agent_input, came.exit_slots)
@@ -132,6 +133,7 @@ class _Turn:
         python_tools = PythonTools(agent, agent_input)
         built_in = agent.built_in_definitions(_with_slots(agent_input, exit_slots))
         slots = self._slot_values(exit_slots)
+        own_model = has_own_generation(agent)
         self.host = HostTurn(
             agent,
             agent_input,
@@ -145,19 +147,22 @@ class _Turn:
         self.driver = Driver(
             run=Run(rules=self._rules(exit_slots, built_in), slots=slots),
             conversation=self.host,
-            model=agent.model(),
-            source=Journalled(
-                Combined([Credentialed(agent.mcp_tools, agent, agent_input), python_tools]),
-                agent.process.journal,
-                agent_input,
-                turn_id,
-            ),
+            model=HookedModel(agent, agent_input, channel) if own_model else agent.model(),
+            source=self._source(python_tools, turn_id),
             observer=self._record,
             clock=WallClock(),
             budget=self._budget(),
             memory=self._memory,
             metadata=agent.get_llm_tracing_metadata(agent_input),
         )
+
+    def _source(self, python_tools: PythonTools, turn: str) -> ToolSource:
+        agent, agent_input = self._agent, self._input
+        mcp_tools = Credentialed(agent.mcp_tools, agent, agent_input)
+        source: ToolSource = Combined([mcp_tools, python_tools])
+        if agent.executes_itself:
+            source = OwnExecution(source, agent, agent_input)
+        return Journalled(source, agent.process.journal, agent_input, turn)
 
     def output(self, result: TurnResult) -> AgentOutput:
         """The host's output for how the turn ended."""
@@ -234,7 +239,7 @@ class _Turn:
             max_repeats=settings.max_repeats or 3,
             on_limit=settings.on_limit or "ask",
             on_cancel=settings.on_cancel or "wait",
-            fillers=self._agent.fillers,
+            fillers=self._agent.fillers or has_own_generation(self._agent),
             slots=self._slot_rules(exit_slots, built_in) if self._exit_if else {},
             completes="" if self._exit_if else "task_completed",
             condition=ExitConditions(self._exit_if, self._agent.name) if self._exit_if else None,

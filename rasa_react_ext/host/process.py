@@ -6,8 +6,9 @@ pool; whoever uses the agents last closes them (`release`).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -38,6 +39,8 @@ class Process:
         self._database = Database(DEFAULT_STORE)
         self._users: set[ReActAgent] = set()
         self._retired: list[ReActAgent] = []
+        self._warming: set[asyncio.Task[Any]] = set()
+        self._told: set[tuple[str, ...]] = set()
 
     @property
     def journal(self) -> Journal:
@@ -54,10 +57,27 @@ class Process:
         if store != self._settings.deployment.store.get_secret_value():
             self._database = Database(store)
         self._settings = settings
+        self._told.clear()
+
+    def first_time(self, *what: str) -> bool:
+        """Whether something is told for the first time since a model was loaded."""
+        known = what in self._told
+        self._told.add(what)
+        return not known
 
     def use(self, agent: ReActAgent) -> None:
         """Note that an agent is about to use what is shared."""
         self._users.add(agent)
+
+    def warm(self, agent: ReActAgent) -> None:
+        """Connect to an agent's servers and read their tools; in the background."""
+        self.use(agent)
+        self.pool.warm(agent.specs)
+        task = asyncio.get_running_loop().create_task(
+            agent.mcp_tools.tools(), name=f"tools of {agent.name}"
+        )
+        self._warming.add(task)
+        task.add_done_callback(self._warming.discard)
 
     async def enter(self, agent: ReActAgent) -> None:
         """The same at the start of a turn; agents that a reload replaced are let go."""
@@ -78,8 +98,18 @@ class Process:
         self._users.discard(agent)
         await agent.close_model()
         if not self._users:
+            await self._stop_warming()
             await self.pool.aclose()
             await self._database.aclose()
+
+    async def _stop_warming(self) -> None:
+        here = asyncio.get_running_loop()
+        mine = {task for task in self._warming if task.get_loop() is here}
+        self._warming.clear()
+        for task in mine:
+            task.cancel()
+        if mine:
+            await asyncio.wait(mine)
 
 
 def _report(event: PoolEvent) -> None:

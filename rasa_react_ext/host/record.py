@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rasa.agents.schemas import AgentInput
 
     from rasa_react_ext.host.agent import ReActAgent
+    from rasa_react_ext.host.delivery import Delivery
 
 __all__ = ["TrackerRecord"]
 
@@ -49,14 +50,14 @@ class TrackerRecord:
         agent_id: str,
         *,
         turn: str,
-        delivered: bool,
+        delivery: Delivery,
     ) -> None:
         self.events: list[Event] = []
         self._agent = agent
         self._input = agent_input
         self._agent_id = agent_id
         self._turn = turn
-        self._delivered = delivered
+        self._delivery = delivery
 
     def extend(self, events: Sequence[Event]) -> None:
         """Add events that a user's hook returned."""
@@ -76,8 +77,9 @@ class TrackerRecord:
             self._ended(occurrence)
 
     def _spoke(self, spoke: Spoke) -> None:
-        if not self._delivered:
+        if not self._delivery.possible:
             return
+        self._delivery.note_filler(spoke.text, is_filler=spoke.kind == "filler")
         event = self._agent.create_bot_uttered(
             spoke.text,
             self._input,

@@ -11,7 +11,8 @@ from rasa.shared.utils.io import resolve_environment_variables
 
 from rasa_react_ext.engine.source import Combined, Filtered, Named
 from rasa_react_ext.errors import ConfigurationError
-from rasa_react_ext.mcp_pool import Pool, PooledTools, ServerSpec
+from rasa_react_ext.host.filter_check import FilterCheck
+from rasa_react_ext.mcp_pool import PooledTools, ServerSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rasa.core.available_agents import AgentMCPServerConfig
 
     from rasa_react_ext.engine.port import ToolSource
+    from rasa_react_ext.host.process import Process
 
 __all__ = ["server_spec", "server_tools"]
 
@@ -70,16 +72,21 @@ def _credentials_key(server: AgentMCPServerConfig) -> str:
 
 
 def server_tools(
-    pool: Pool, servers: Sequence[AgentMCPServerConfig], specs: Sequence[ServerSpec]
+    process: Process,
+    servers: Sequence[AgentMCPServerConfig],
+    specs: Sequence[ServerSpec],
+    agent: str,
 ) -> tuple[ToolSource, list[PooledTools]]:
     """The tools an agent has on its servers, filtered and with names for providers."""
-    pooled = [PooledTools(pool, spec) for spec in specs]
+    pooled = [PooledTools(process.pool, spec) for spec in specs]
     sources = [
-        Named(
-            Filtered(tools, include=server.include_tools, exclude=server.exclude_tools)
-            if server.include_tools or server.exclude_tools
-            else tools
-        )
+        Named(_filtered(FilterCheck(tools, server, agent, process.first_time), server))
+        if server.include_tools or server.exclude_tools
+        else Named(tools)
         for server, tools in zip(servers, pooled, strict=True)
     ]
     return Combined(sources), pooled
+
+
+def _filtered(tools: ToolSource, server: AgentMCPServerConfig) -> ToolSource:
+    return Filtered(tools, include=server.include_tools, exclude=server.exclude_tools)

@@ -14,14 +14,17 @@ from rasa.shared.core.events import Event, SlotSet
 from rasa_react_ext.engine.decision import CallDone
 from rasa_react_ext.engine.message import Message
 from rasa_react_ext.engine.tool import Tool
+from rasa_react_ext.host.definition import offered_definitions
 from rasa_react_ext.host.event import as_events
+from rasa_react_ext.host.hooked_model import SilentStream, has_own_generation
 
 if TYPE_CHECKING:
     from rasa.agents.schemas import AgentInput
     from rasa.core.channels import OutputChannel
 
+    from rasa_react_ext.engine.port import TextStream
     from rasa_react_ext.host.agent import ReActAgent
-    from rasa_react_ext.host.delivery import Delivery, MessageStream
+    from rasa_react_ext.host.delivery import Delivery
     from rasa_react_ext.host.python_tool import PythonTools
     from rasa_react_ext.host.record import TrackerRecord
 
@@ -95,7 +98,13 @@ class HostTurn:
         """Definitions as `get_available_tools` gives them."""
         if tools is not self._tools:
             self._tools = tools
-            self._definitions = self._agent.definitions(tools, self._built_in, self._input)
+            self._definitions = offered_definitions(
+                self._agent,
+                tools,
+                self._built_in,
+                self._input,
+                hooked=self._agent.changes_tools,
+            )
         return self._definitions
 
     def closing_instruction(self) -> str:
@@ -103,8 +112,10 @@ class HostTurn:
         message = self._agent.get_system_message_for_empty_content_at_task_completion()
         return str(message["content"])
 
-    def stream(self) -> MessageStream | None:
+    def stream(self) -> TextStream | None:
         """A new message to write to, where the channel shows texts as they come."""
+        if has_own_generation(self._agent):
+            return SilentStream()
         return self._delivery.stream()
 
     async def send(self, text: str, kind: str) -> None:
