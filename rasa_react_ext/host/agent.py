@@ -17,14 +17,16 @@ from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
 from rasa.shared.utils.datetime_utils import resolve_datetime, validate_datetime_configuration
 
 from rasa_react_ext.engine import prompt, wording
-from rasa_react_ext.host import arrival, definition, process, system_prompt
+from rasa_react_ext.host import arrival, process, system_prompt
 from rasa_react_ext.host.chat import HostChatModel, chat_model
 from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.conduct import conduct
 from rasa_react_ext.host.conversation import mocked_datetime
 from rasa_react_ext.host.definition import (
+    as_host_schema,
     set_slot_tool,
     task_completed_tool,
+    tools_now,
 )
 from rasa_react_ext.host.own_execution import execute_default
 from rasa_react_ext.host.python_tool import as_tool
@@ -302,7 +304,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
     @classmethod
     def get_agent_specific_built_in_tools(cls, agent_input: AgentInput) -> list[AgentToolSchema]:
         """Built-in tools of this run: `set_slot_…` for a task, else `task_completed`."""
-        return [definition.as_schema(tool) for tool in cls.built_in_definitions(agent_input)]
+        return [as_host_schema(tool) for tool in cls.built_in_definitions(agent_input)]
 
     @classmethod
     def built_in_definitions(cls, agent_input: AgentInput) -> list[dict[str, Any]]:
@@ -319,7 +321,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
 
     def get_available_tools(self, agent_input: AgentInput) -> list[AgentToolSchema]:
         """Every tool of this run: MCP, built-in, Python (documented hook)."""
-        tools = [definition.as_schema(tool.definition()) for tool in _tools_now.get()]
+        tools = [as_host_schema(tool.definition()) for tool in tools_now.get()]
         return [*tools, *self.get_agent_specific_built_in_tools(agent_input)]
 
     @property
