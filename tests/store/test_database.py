@@ -1,0 +1,105 @@
+"""A database is opened, migrated and closed, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import anyio
+import pytest
+import sqlalchemy as sa
+
+from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.store import Database, Journal, JournalEntry
+from rasa_react_ext.store.database import store_url
+from rasa_react_ext.store.migration import VERSION_TABLE
+from rasa_react_ext.store.schema import metadata
+
+
+@pytest.mark.parametrize(
+    ("setting", "driver", "database"),
+    [
+        ("state/agents.db", "sqlite+aiosqlite", "state/agents.db"),
+        ("sqlite:////var/lib/agents.db", "sqlite+aiosqlite", "/var/lib/agents.db"),
+        ("postgresql://bot:pw@db/agents", "postgresql+asyncpg", "agents"),
+        ("postgres://bot:pw@db/agents", "postgresql+asyncpg", "agents"),
+        ("postgresql+psycopg2://bot:pw@db/agents", "postgresql+asyncpg", "agents"),
+    ],
+)
+def test_a_setting_names_a_file_or_a_database_server(
+    setting: str, driver: str, database: str
+) -> None:
+    url = store_url(setting)
+    assert (url.drivername, url.database) == (driver, database)
+
+
+@pytest.mark.parametrize("setting", ["mysql://bot:secret@db/x", "://secret", "redis://secret"])
+def test_another_address_is_refused_with_key_and_fix_and_without_its_password(
+    setting: str,
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Database(setting)
+    assert "endpoints.yml: rasa_react_ext: store" in str(refused.value)
+    assert "postgresql://" in refused.value.fix
+    assert "secret" not in str(refused.value)
+
+
+async def test_the_folder_of_a_sqlite_file_is_made(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "new" / "folder" / "agents.db"))
+    assert await Journal(database).entries("c", "a") == []
+    await database.aclose()
+    assert (tmp_path / "new" / "folder" / "agents.db").is_file()
+
+
+async def test_migration_gives_exactly_the_declared_tables(store: str) -> None:
+    database = Database(store)
+    async with database.transaction() as connection:
+        names = await connection.run_sync(lambda sync: set(sa.inspect(sync).get_table_names()))
+        columns = await connection.run_sync(
+            lambda sync: {
+                table: {column["name"] for column in sa.inspect(sync).get_columns(table)}
+                for table in metadata.tables
+            }
+        )
+    await database.aclose()
+    assert set(metadata.tables) | {VERSION_TABLE} <= names
+    for name, table in metadata.tables.items():
+        assert columns[name] == {column.name for column in table.columns}
+
+
+async def test_several_processes_may_migrate_at_once(store: str) -> None:
+    databases = [Database(store) for _ in range(4)]
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            for database in databases:
+                group.start_soon(Journal(database).entries, "c", "a")
+    for database in databases:
+        await database.aclose()
+
+
+async def test_a_failed_transaction_leaves_nothing(store: str) -> None:
+    database = Database(store)
+    journal = Journal(database)
+    await journal.entries("c", "a")
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as connection:
+            table = metadata.tables["rasa_react_ext_journal"]
+            row = {"conversation": "c", "agent": "a", "turn": "t", "call_key": "k"}
+            await connection.execute(table.insert().values(**row, created_at=0.0))
+            raise ZeroDivisionError
+    assert await journal.entries("c", "a") == []
+    await database.aclose()
+
+
+def test_a_database_serves_one_event_loop_after_the_other(store: str) -> None:
+    database = Database(store)
+    journal = Journal(database)
+
+    async def write(turn: str) -> list[JournalEntry]:
+        await journal.write("c", "a", JournalEntry(turn=turn, call_key="k"))
+        entries = await journal.entries("c", "a")
+        await database.aclose()
+        return entries
+
+    assert len(asyncio.run(write("first"))) == 1
+    assert [entry.turn for entry in asyncio.run(write("second"))] == ["first", "second"]
