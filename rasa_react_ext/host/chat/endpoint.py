@@ -88,18 +88,14 @@ _PARAMETERS = frozenset(
 )
 """Keys that are sent to the model as they are."""
 
-_LITELLM_FEATURES = (
+_LITELLM_FEATURES = ("cache", "headers", "model_alias_map", "post_call_rules", "pre_call_rules")
+_LITELLM_CALLBACKS = (
     "_async_failure_callback",
     "_async_input_callback",
     "_async_success_callback",
-    "cache",
     "callbacks",
     "failure_callback",
-    "headers",
     "input_callback",
-    "model_alias_map",
-    "post_call_rules",
-    "pre_call_rules",
     "success_callback",
 )
 _PLAIN_FAMILIES = frozenset(
@@ -190,11 +186,23 @@ def _readable(given: Mapping[str, Any]) -> bool:
 def _litellm_in_use() -> bool:
     """Whether anything was set up in litellm that only its own requests serve.
 
-    Callbacks are how the host sends model calls to Langfuse.
+    Callbacks are how the host sends model calls to Langfuse. Those that a router
+    group registers for itself concern its own requests alone.
     """
-    return bool(os.environ.get("OPENAI_CUSTOM_HEADERS")) or any(
+    if os.environ.get("OPENAI_CUSTOM_HEADERS") or any(
         getattr(litellm, feature, None) for feature in _LITELLM_FEATURES
+    ):
+        return True
+    return any(
+        not _of_router(callback)
+        for name in _LITELLM_CALLBACKS
+        for callback in getattr(litellm, name)
     )
+
+
+def _of_router(callback: object) -> bool:
+    owner = getattr(callback, "__self__", callback)
+    return getattr(owner, "__module__", "").startswith("litellm.router")
 
 
 def _effort(given: Mapping[str, Any]) -> str | None:

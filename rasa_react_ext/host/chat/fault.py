@@ -72,6 +72,7 @@ def answered_fault(
     *,
     headers: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
+    clues: str = "",
 ) -> ModelError:
     """The error for an answer that carries a failure.
 
@@ -81,8 +82,9 @@ def answered_fault(
         text: Body of the answer, JSON or not.
         headers: Headers of the answer, for the pause the provider asks for.
         secrets: Values that must not appear in the message.
+        clues: Further text that may name the kind of failure but is not shown.
     """
-    kind = kind_of(status, text)
+    kind = kind_of(status, text + clues)
     message = provider_message(text, secrets)
     said = f": {message}" if message else ""
     return ModelError(

@@ -18,6 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from yarl import URL
 
+from rasa_react_ext import __version__
 from rasa_react_ext.errors import ModelError
 from rasa_react_ext.host.chat.endpoint import Endpoint
 from rasa_react_ext.host.chat.fault import (
@@ -34,6 +35,7 @@ from rasa_react_ext.host.chat.wire import Reply
 __all__ = ["HttpWire"]
 
 _TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ValueError)
+_USER_AGENT = f"rasa-react-ext/{__version__}"
 _EVENT_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
 _PREFIX = len(b"retry:")
 _LONGEST_PAUSE_SECONDS = 8.0
@@ -113,6 +115,7 @@ class HttpWire:
             data=body,
             headers={
                 "Content-Type": "application/json",
+                "User-Agent": _USER_AGENT,
                 **self._endpoint.headers,
                 **({} if tunnelled else login),
             },

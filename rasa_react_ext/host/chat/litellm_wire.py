@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -29,6 +29,8 @@ Completion = Callable[..., Awaitable[Any]]
 
 _SDK_PROVIDERS = ("openai/", "azure/", "hosted_vllm/")
 """Providers whose SDK retries on its own unless it is told not to."""
+
+_LONGEST_CHAIN = 10
 
 
 class LitellmWire:
@@ -86,19 +88,36 @@ class LitellmWire:
 
 def litellm_fault(peer: str, error: Exception, *, secrets: Iterable[str] = ()) -> ModelError:
     """The error for whatever litellm or one of its clients raised."""
-    if isinstance(error, (Timeout, httpx.TimeoutException, TimeoutError)):
+    chain = list(_chain(error))
+    text = str(error).partition("Traceback (most recent call last)")[0]
+    if any(isinstance(each, (Timeout, httpx.TimeoutException, TimeoutError)) for each in chain):
         return transport_fault(peer, TimeoutError("the request timed out."), secrets=secrets)
-    if isinstance(error, APIResponseValidationError):
-        said = provider_message(str(error), secrets)
+    if isinstance(error, APIResponseValidationError) or "Invalid response object" in str(error):
+        said = provider_message(text, secrets)
         return ModelError(peer, f"Model {peer!r} sent no valid answer: {said}", kind="bad_answer")
     if isinstance(error, (httpx.HTTPError, aiohttp.ClientError, OSError)):
         return transport_fault(peer, error, secrets=secrets)
-    text = str(error).partition("Traceback (most recent call last)")[0]
     cooldown = getattr(error, "cooldown_time", None)
     if cooldown is not None:  # every deployment of a router group rests
         headers = {"retry-after": str(cooldown)}
         return answered_fault(peer, 429, text, headers=headers, secrets=secrets)
-    return answered_fault(peer, _status(error), text, headers=_headers(error), secrets=secrets)
+    return answered_fault(
+        peer,
+        _status(error),
+        text,
+        headers=_headers(error),
+        secrets=secrets,
+        clues=" ".join(str(getattr(each, "body", "")) for each in chain),
+    )
+
+
+def _chain(error: BaseException | None) -> Generator[BaseException]:
+    """An error and those behind it: litellm wraps, and drops the provider's code."""
+    for _ in range(_LONGEST_CHAIN):
+        if error is None:
+            return
+        yield error
+        error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
 
 
 def _status(error: Exception) -> int:

@@ -59,10 +59,11 @@ def chat_model(llm_client: Any, *, name: str) -> HostChatModel:
             f"{type(llm_client).__name__!r} is no model client of the supported host version. "
             "Pass what llm_factory returns."
         )
+    place = "router" if isinstance(llm_client, LiteLLMRouterLLMClient) else "models"
     if getattr(llm_client, "_use_chat_completions_endpoint", True) is False:
         raise ConfigurationError(
             file="endpoints.yml",
-            key=f"model_groups.{name}.use_chat_completions_endpoint",
+            key=f"model_groups.{name}.{place}.use_chat_completions_endpoint",
             problem="A text completions endpoint cannot offer tools to the model.",
             fix="Remove the key or set it to true, or use another model group for the agent.",
         )
@@ -96,7 +97,7 @@ class HostChatModel:
         )
 
     async def aclose(self) -> None:
-        """Give up this model's share of the connections of the running event loop."""
+        """Give up this model's share of the event loop's connections, when no ask runs."""
         await pool.leave(self)
 
     async def _wire(self, *, tools: bool) -> Wire:

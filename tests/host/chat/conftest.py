@@ -6,6 +6,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import litellm
 import pytest
 from aiohttp import web
 
@@ -53,6 +54,16 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-dummy-key-of-the-environment")
 
 
+@pytest.fixture(autouse=True)
+def untouched_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Litellm keeps what it was told for the whole process."""
+    for name in vars(litellm):
+        if name.endswith("callback") or name == "callbacks":
+            value = getattr(litellm, name)
+            if isinstance(value, list):
+                monkeypatch.setattr(litellm, name, list(value))
+
+
 @pytest.fixture
 async def provider() -> AsyncIterator[Provider]:
     """A provider that says hello until it is told otherwise."""
@@ -83,20 +94,25 @@ def sink() -> Sink:
     return Sink()
 
 
+def model_of(
+    *, router: dict[str, Any] | None = None, count: int = 1, **model: Any
+) -> HostChatModel:
+    """The chat model of a group of equal models; None takes a key out."""
+    settings = {"provider": "self-hosted", "model": "m", **model}
+    given = {key: value for key, value in settings.items() if value is not None}
+    config: dict[str, Any] = {"id": "sales", "models": [dict(given) for _ in range(count)]}
+    if router is not None:
+        config["router"] = router
+    return chat_model(llm_factory(config, DEFAULT), name="sales")
+
+
 @pytest.fixture
 async def group(provider: Provider) -> AsyncIterator[Callable[..., HostChatModel]]:
-    """Makes the chat model of a group; keys of the model by name, of the group in `router`."""
+    """Makes chat models of groups that point to the provider unless told otherwise."""
     made: list[HostChatModel] = []
 
-    def make(
-        *, router: dict[str, Any] | None = None, count: int = 1, **model: Any
-    ) -> HostChatModel:
-        settings = {"provider": "self-hosted", "model": "m", "api_base": f"{provider.url}/v1"}
-        settings = {key: value for key, value in {**settings, **model}.items() if value is not None}
-        config: dict[str, Any] = {"id": "sales", "models": [dict(settings) for _ in range(count)]}
-        if router is not None:
-            config["router"] = router
-        made.append(chat_model(llm_factory(config, DEFAULT), name="sales"))
+    def make(**settings: Any) -> HostChatModel:
+        made.append(model_of(**{"api_base": f"{provider.url}/v1", **settings}))
         return made[-1]
 
     yield make
