@@ -32,6 +32,12 @@ REQUIREMENTS: dict[str, str] = {
     "b38": (
         "Id, name and arguments of a streamed call are taken whenever they come, and never blanked."
     ),
+    "b41": "Tools of one name from two servers get distinct names, each routed to its own server.",
+    "b43": (
+        "Tool names are mapped to what every provider accepts, and back for the server and the "
+        "filters."
+    ),
+    "b45": "A tool name that is too long is shortened uniquely, the same in each process.",
     "b52": "A call that meets a lost session is repeated once on a new one, unseen by the model.",
     "b54": "Calls that meet the same lost session share one reconnect.",
     "b56": (

@@ -38,6 +38,7 @@ ENGINE_FILES = sorted((PACKAGE / "engine").rglob("*.py"))
         ("mcp_pool/planted.py", "import a2a", "rasa_react_ext.mcp_pool.planted -> a2a"),
         ("planted.py", "", "- rasa_react_ext.planted"),
     ],
+    ids=["upwards", "to the host adapter", "host", "LLM layer", "MCP", "A2A", "no layer"],
 )
 def test_a_forbidden_import_breaks_a_contract_that_names_it(
     tmp_path: Path, file: str, planted: str, finding: str
