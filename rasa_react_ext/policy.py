@@ -21,6 +21,7 @@ from rasa.shared.core.generator import TrackerWithCachedStates
 from rasa.shared.core.trackers import DialogueStateTracker
 
 from rasa_react_ext.host.binding import bind, check_layout, settings_from
+from rasa_react_ext.host.refusal import refusing
 
 __all__ = ["ReActPolicy"]
 
@@ -53,11 +54,12 @@ class ReActPolicy(Policy):
         """Check the settings; training builds the policy too, so it checks them as well.
 
         Raises:
-            ConfigurationError: A setting is wrong; names file, key and fix.
+            Refusal: A setting is wrong; names file, key and fix.
         """
         super().__init__(config, model_storage, resource, execution_context, featurizer)
         self.resource = resource
-        settings_from(_own_keys(config))
+        with refusing():
+            settings_from(_own_keys(config))
 
     @classmethod
     def load(  # pyright: ignore[reportIncompatibleMethodOverride] - the decorator hides the class
@@ -71,11 +73,12 @@ class ReActPolicy(Policy):
         """Bind the sub agents of the configured project to this engine.
 
         Raises:
-            ConfigurationError: Something in the project does not fit; names file, key
-                and fix. Agents of an earlier model stay at work.
+            Refusal: Something in the project does not fit; names file, key and fix.
+                Agents of an earlier model stay at work.
         """
-        check_layout(execution_context)
-        bind(_own_keys(config), model_storage)
+        with refusing():
+            check_layout(execution_context)
+            bind(_own_keys(config), model_storage)
         return cls(config, model_storage, resource, execution_context)
 
     def train(

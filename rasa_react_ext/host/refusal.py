@@ -1,0 +1,35 @@
+"""Configuration errors in the form that the host tells a developer plainly.
+
+The host passes its own kind of error on, at training and at load. Any other it
+hides behind the name of a graph node, and then starts without a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rasa.shared.exceptions import InvalidConfigException
+
+from rasa_react_ext.errors import ConfigurationError
+
+__all__ = ["Refusal", "refusing"]
+
+
+class Refusal(ConfigurationError, InvalidConfigException):
+    """A `ConfigurationError` that is also the host's `InvalidConfigException`."""
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Let configuration errors of the block out as refusals.
+
+    Raises:
+        Refusal: In place of a `ConfigurationError`, with the same facts.
+    """
+    try:
+        yield
+    except ConfigurationError as error:
+        raise Refusal(
+            file=error.file, key=error.key, problem=error.problem, fix=error.fix
+        ) from error
