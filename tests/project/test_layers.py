@@ -11,7 +11,7 @@ import pytest
 
 from tests.project.tree import PACKAGE, ROOT, module_name, package_files, parsed, run
 
-ENGINE_MAY_IMPORT = {"jinja2", "jsonschema", "pydantic", "rasa_react_ext"}
+ENGINE_MAY_IMPORT = {"anyio", "jinja2", "jsonschema", "pydantic", "rasa_react_ext"}
 ENGINE_FILES = sorted((PACKAGE / "engine").rglob("*.py"))
 
 
