@@ -13,8 +13,32 @@ from pathlib import Path
 from typing import Any
 
 from demo.failure import DemoError
+from rasa_react_ext.errors import ExtensionError
 
-__all__ = ["Assistant", "import_host", "loaded", "train"]
+__all__ = ["Assistant", "HostLog", "import_host", "loaded", "train"]
+
+CONFIG = Path("config.yml")
+DOMAIN = "domain.yml"
+FLOWS = ["flows"]
+
+
+class HostLog:
+    """What the host reported as an error since it was imported, in its own words."""
+
+    def __init__(self) -> None:
+        self._errors: list[str] = []
+
+    def __call__(self, _logger: object, method: str, event: dict[str, Any]) -> dict[str, Any]:
+        """Remember an error on its way to the terminal; a processor of structlog."""
+        if method in ("error", "critical", "exception"):
+            words = event.get("event_info") or event.get("error") or event.get("event")
+            self._errors.append(_one_line(str(words)))
+        return event
+
+    @property
+    def first(self) -> str:
+        """The first error, or where to look when there was none."""
+        return self._errors[0] if self._errors else "--verbose shows what Rasa says."
 
 
 class Assistant:
@@ -56,11 +80,14 @@ class Assistant:
         return [event.as_dict() for event in news]
 
 
-def import_host(log_level: int) -> None:
+def import_host(log_level: int) -> HostLog:
     """Import the host and set how much it logs.
 
     Args:
         log_level: One of the numbers of the `logging` module.
+
+    Returns:
+        What it will report as errors.
 
     Raises:
         DemoError: If the host is not installed.
@@ -68,18 +95,21 @@ def import_host(log_level: int) -> None:
     try:
         importlib.import_module("rasa.core.agent")
         importlib.import_module("rasa.model_training")
-        log = importlib.import_module("rasa.utils.log_utils")
+        logging = importlib.import_module("rasa.utils.log_utils")
     except ImportError as missing:
         raise DemoError(f"Rasa cannot be imported ({missing}). Run: make setup") from missing
-    log.configure_structlog(log_level)
+    log = HostLog()
+    logging.configure_structlog(log_level, additional_processors=[log])
+    return log
 
 
-async def train(output: Path, config: Path = Path("config.yml")) -> Path:
-    """Train the project in the working directory.
+async def train(output: Path, *, config: Path = CONFIG, log: HostLog | None = None) -> Path:
+    """Check and train the project in the working directory.
 
     Args:
         output: Folder for the model archive.
         config: The assistant's configuration file.
+        log: What the host reports, for the words of a refusal.
 
     Returns:
         Path of the archive.
@@ -87,25 +117,38 @@ async def train(output: Path, config: Path = Path("config.yml")) -> Path:
     Raises:
         DemoError: If the host refuses the project.
     """
-    from rasa.core.config.configuration import Configuration
-    from rasa.model_training import train as train_model
-
+    words = log or HostLog()
     try:
-        Configuration.initialise_endpoints(Path("endpoints.yml"))
-        Configuration.initialise_sub_agents(Path("sub_agents"))
-        result = await train_model(
-            domain="domain.yml",
-            config=str(config),
-            training_files=["flows"],
-            endpoints="endpoints.yml",
-            output=str(output),
-            fixed_model_name="wealth-desk",
-        )
+        archive = await _checked_and_trained(output, config)
     except (Exception, SystemExit) as refusal:
         raise DemoError(f"The assistant cannot be trained: {_reason(refusal)}") from refusal
-    if result.model is None or result.code:
-        raise DemoError("The assistant cannot be trained. --verbose shows what the host says.")
-    return Path(result.model)
+    if archive is None:
+        raise DemoError(f"The assistant cannot be trained: {words.first}")
+    return archive
+
+
+async def _checked_and_trained(output: Path, config: Path) -> Path | None:
+    """Training alone accepts a step that names nothing, so the host's validator looks first."""
+    from rasa.core.config.configuration import Configuration
+    from rasa.model_training import train as train_model
+    from rasa.shared.importers.importer import TrainingDataImporter
+    from rasa.validator import Validator
+
+    Configuration.initialise_endpoints(Path("endpoints.yml"))
+    Configuration.initialise_sub_agents(Path("sub_agents"))
+    project = TrainingDataImporter.load_from_config(str(config), DOMAIN, FLOWS)
+    validator = Validator.from_importer(project)
+    if not (validator.verify_domain_validity() and validator.verify_flows()):
+        return None
+    result = await train_model(
+        domain=DOMAIN,
+        config=str(config),
+        training_files=FLOWS,
+        endpoints="endpoints.yml",
+        output=str(output),
+        fixed_model_name="wealth-desk",
+    )
+    return None if result.model is None or result.code else Path(result.model)
 
 
 @contextlib.asynccontextmanager
@@ -138,6 +181,12 @@ async def loaded(model: Path) -> AsyncIterator[Assistant]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the type and first words of an error, on one line."""
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__}: {words[:300]}" if words else type(error).__name__
+    """Return what is behind an error, on one line; the host's graph hides the cause in another."""
+    while error.__cause__ is not None and type(error).__name__ == "GraphComponentException":
+        error = error.__cause__
+    words = _one_line(str(error))
+    return words if isinstance(error, ExtensionError) else f"{type(error).__name__}: {words}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:400]

@@ -58,13 +58,17 @@ def read_scripts(*folders: Path) -> ModelScript:
 
 
 @contextlib.contextmanager
-def scripted_model(*folders: Path) -> Iterator[tuple[Model, ModelServer]]:
+def scripted_model(*folders: Path, port: int = 0) -> Iterator[tuple[Model, ModelServer]]:
     """Serve the scripts of some folders, by default the sample's, while the block runs.
+
+    Args:
+        folders: Where the scripts are.
+        port: Loopback port; 0 takes a free one.
 
     Yields:
         How to reach the model, and the server with its log of requests.
     """
-    with ScriptedModel(read_scripts(*folders or (SCRIPTS,))).serve() as server:
+    with ScriptedModel(read_scripts(*folders or (SCRIPTS,))).serve(port) as server:
         yield Model(url=server.base_url), server
 
 

@@ -40,9 +40,9 @@ async def staged_assistant(
             project_environment(market_url=market_url, model=model, cache=work / "cache")
         )
         with screen.step("Importing Rasa"):
-            import_host(logging.INFO if verbose else logging.ERROR)
+            log = import_host(logging.INFO if verbose else logging.ERROR)
         with screen.step("Training the assistant"):
-            archive = await train(work)
+            archive = await train(work, log=log)
         with screen.step("Loading it and connecting its agents"):
             assistant = await stack.enter_async_context(loaded(archive))
         yield assistant

@@ -128,7 +128,7 @@ def _read_settings() -> None:
 @functools.cache
 def _trained(config: Path, _text: str) -> Path:
     output = Path(tempfile.mkdtemp(dir=_work()))
-    return asyncio.run(train(output, config))
+    return asyncio.run(train(output, config=config))
 
 
 @functools.cache

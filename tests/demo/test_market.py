@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +9,6 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
 
-from demo.backend import ROOT
 from demo.market import Exchange, running_market
 
 RESEARCH = {"find_symbol", "get_company_news", "apply_technical_analysis", "fetch_live_price"}
@@ -116,38 +112,3 @@ def test_a_stopped_server_frees_its_port() -> None:
         port = int(url.split(":")[2].split("/")[0])
     with socket.create_server(("127.0.0.1", port)):
         pass
-
-
-def test_the_command_prints_the_url_and_ends_at_an_interruption() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "demo.market", "--port", "0"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline().startswith("http://127.0.0.1:")
-            process.send_signal(signal.SIGINT)
-            _, complaints = process.communicate(timeout=20)
-        finally:
-            process.kill()
-    assert process.returncode == 0
-    assert complaints == ""
-
-
-def test_the_command_says_in_one_line_that_its_port_is_taken() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        ended = subprocess.run(
-            [sys.executable, "-m", "demo.market", "--port", port],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert ended.returncode == 1
-    assert len(ended.stderr.splitlines()) == 1
-    assert f"cannot start on port {port}" in ended.stderr
