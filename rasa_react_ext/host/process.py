@@ -37,6 +37,7 @@ class Process:
         self.pool = Pool(report=_report)
         self._settings = Settings()
         self._database = Database(DEFAULT_STORE)
+        self._replaced: list[Database] = []
         self._users: set[ReActAgent] = set()
         self._retired: list[ReActAgent] = []
         self._warming: set[asyncio.Task[Any]] = set()
@@ -55,6 +56,7 @@ class Process:
         """
         store = settings.deployment.store.get_secret_value()
         if store != self._settings.deployment.store.get_secret_value():
+            self._replaced.append(self._database)
             self._database = Database(store)
         self._settings = settings
         self._told.clear()
@@ -85,6 +87,9 @@ class Process:
         retired, self._retired = self._retired, []
         for old in retired:
             await self.release(old)
+        replaced, self._replaced = self._replaced, []
+        for database in replaced:
+            await database.aclose()
 
     def retire(self, agents: Iterable[ReActAgent]) -> None:
         """Agents that a reload has replaced: their last turn may still be running."""
@@ -97,10 +102,20 @@ class Process:
         """
         self._users.discard(agent)
         await agent.close_model()
-        if not self._users:
-            await self._stop_warming()
-            await self.pool.aclose()
-            await self._database.aclose()
+        if self._users.issubset(self._retired):
+            await self._close()
+
+    async def _close(self) -> None:
+        """End everything; agents that a reload replaced are not waited for."""
+        retired, self._retired = self._retired, []
+        for old in retired:
+            self._users.discard(old)
+            await old.close_model()
+        await self._stop_warming()
+        await self.pool.aclose()
+        for database in (*self._replaced, self._database):
+            await database.aclose()
+        self._replaced.clear()
 
     async def _stop_warming(self) -> None:
         here = asyncio.get_running_loop()
