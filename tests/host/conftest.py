@@ -76,6 +76,7 @@ def project(
     monkeypatch.setenv("RASA_CACHE_DIRECTORY", str(tmp_path_factory.getbasetemp() / "cache"))
     _quiet_host()
     _forget_agents()
+    monkeypatch.chdir(tmp_path)
     yield Project(folder=tmp_path, model_url=model.base_url, servers={"store": shop.url})
     _forget_agents()
 

@@ -103,7 +103,7 @@ class Project:
         servers: URL of each MCP server, by name.
         agents: The config.yml of each sub agent, by name.
         policies: The `policies:` of config.yml.
-        section: The `rasa_react_ext:` section of endpoints.yml, or None.
+        section: Keys of the `rasa_react_ext:` section of endpoints.yml.
         domain: Text of the domain.
         flows: Text of the flows.
     """
@@ -115,7 +115,7 @@ class Project:
         default_factory=lambda: {"clerk": agent_config()}
     )
     policies: Sequence[Mapping[str, Any]] = ({"name": "FlowPolicy"}, {"name": POLICY})
-    section: Mapping[str, Any] | None = None
+    section: Mapping[str, Any] = field(default_factory=dict)
     domain: str = DOMAIN
     flows: str = FLOWS
 
@@ -182,7 +182,7 @@ class Project:
                 "mcp_servers": [
                     {"name": name, "url": url, "type": "http"} for name, url in self.servers.items()
                 ],
-                **({} if self.section is None else {"rasa_react_ext": dict(self.section)}),
+                "rasa_react_ext": {"store": str(self.folder / "store.db"), **self.section},
             },
         }
         files |= {f"sub_agents/{name}/config.yml": agent for name, agent in self.agents.items()}

@@ -35,14 +35,14 @@ def store(done: Counter[str]) -> FastMCP:
         return f"reserved {item}"
 
     @server.tool()
-    async def meet(count: int) -> str:
-        """Come back once as many calls as `count` are here."""
+    async def meet(count: int, guest: str) -> str:
+        """Come back once as many guests as `count` are here."""
         async with waiting:
             done["meet"] += 1
             waiting.notify_all()
             async with asyncio.timeout(MEETING_SECONDS):
                 await waiting.wait_for(lambda: done["meet"] >= count)
-        return "met"
+        return f"{guest} met"
 
     @server.tool()
     async def fail() -> str:
