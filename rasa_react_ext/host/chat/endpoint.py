@@ -145,10 +145,14 @@ def find_endpoint(client: object, arguments: Mapping[str, Any], *, tools: bool) 
     if provider is None or not _readable(given) or _litellm_in_use():
         return None
     model = str(given["model"]).partition("/")[2]
-    if not _plain_chat(provider, model, str(given.get("api_base", "")), _effort(given), tools):
+    try:
+        plain = _plain_chat(
+            provider, model, given.get("api_base"), given.get("reasoning_effort"), tools
+        )
+        address = _azure(model, given) if provider == "azure" else _openai(provider, given)
+    except ValueError:  # no address at all; litellm says so in its words
         return None
-    address = _azure(model, given) if provider == "azure" else _openai(provider, given)
-    if address is None:
+    if not plain or address is None:
         return None
     url, headers, secret = address
     extra = {**given.get("default_headers", {}), **given.get("extra_headers", {})}
@@ -205,12 +209,10 @@ def _of_router(callback: object) -> bool:
     return getattr(owner, "__module__", "").startswith("litellm.router")
 
 
-def _effort(given: Mapping[str, Any]) -> str | None:
-    return given.get("reasoning_effort")
-
-
 @lru_cache(maxsize=256)
-def _plain_chat(provider: str, model: str, base: str, effort: str | None, tools: bool) -> bool:
+def _plain_chat(
+    provider: str, model: str, base: str | None, effort: str | None, tools: bool
+) -> bool:
     """Whether litellm, too, would post this to the chat endpoint as it is."""
     family = ProviderConfigManager.get_provider_chat_config(model, LlmProviders(provider))
     if type(family).__name__ not in _PLAIN_FAMILIES:
@@ -220,7 +222,7 @@ def _plain_chat(provider: str, model: str, base: str, effort: str | None, tools:
         custom_llm_provider=provider,
         tools=[{"type": "function"}] if tools else None,
         reasoning_effort=effort,
-        api_base=base or None,
+        api_base=base,
     )
     return bridge.get("mode") != "responses"
 

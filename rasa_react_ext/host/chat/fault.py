@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _MESSAGE_LENGTH = 300
+_SHORTEST_SECRET = 6
 _SECRET = re.compile(r"\b(?:sk|pk|gsk|xai|rk)[-_][\w*.-]{6,}|(?i:bearer)\s+[\w.~+/=-]{6,}")
 _CONTENT_FILTER = (
     "content_filter",
@@ -138,13 +139,15 @@ def kind_of(status: int, text: str) -> str:
 
 
 def provider_message(text: str, secrets: Iterable[str] = ()) -> str:
-    """The sentence inside an error body: one line, short, without keys."""
+    """The sentence inside an error body: one line, short, ended, without keys."""
     message = " ".join(_sentence(text).split())
     for secret in secrets:
-        if secret:
+        if len(secret) >= _SHORTEST_SECRET:
             message = message.replace(secret, "***")
     message = _SECRET.sub("***", message)
-    return message if len(message) <= _MESSAGE_LENGTH else message[:_MESSAGE_LENGTH] + "…"
+    if len(message) > _MESSAGE_LENGTH:
+        return message[:_MESSAGE_LENGTH] + "…"
+    return message + "." if message[-1:].isalnum() else message
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,7 +30,7 @@ from rasa_react_ext.host.chat.fault import (
 )
 from rasa_react_ext.host.chat.pool import Pool
 from rasa_react_ext.host.chat.sse import event_data
-from rasa_react_ext.host.chat.wire import Reply
+from rasa_react_ext.host.chat.wire import Reply, without_idle_tool_settings
 
 __all__ = ["HttpWire"]
 
@@ -56,7 +56,7 @@ class HttpWire:
     ) -> AsyncGenerator[Reply]:
         """Send one request; see `Wire`."""
         del metadata  # whoever traces has registered with litellm, which then sends
-        body = json.dumps(self._body(parameters), ensure_ascii=False).encode()
+        body = self._body(parameters)
         streamed = bool(parameters.get("stream"))
         async with (
             self._pool.place(self._endpoint.url, self._endpoint.secret),
@@ -64,12 +64,17 @@ class HttpWire:
         ):
             yield await self._insist(body, opened, streamed=streamed)
 
-    def _body(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        body = {**self._endpoint.body, **parameters}
-        if not body.get("tools"):  # B32: tool settings only beside tools
-            for key in ("tools", "tool_choice", "parallel_tool_calls"):
-                body.pop(key, None)
-        return body
+    def _body(self, parameters: Mapping[str, Any]) -> bytes:
+        body = without_idle_tool_settings({**self._endpoint.body, **parameters})
+        try:
+            return json.dumps(body).encode()
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                self._peer,
+                f"The conversation for model {self._peer!r} is no JSON: {error}. "
+                "Check what hooks put into the messages and tools.",
+                kind="refused_request",
+            ) from error
 
     async def _insist(self, body: bytes, opened: AsyncExitStack, *, streamed: bool) -> Reply:
         """Try as often as the model group asks for."""
@@ -84,19 +89,36 @@ class HttpWire:
         return await self._attempt(body, opened, streamed=streamed)
 
     async def _attempt(self, body: bytes, opened: AsyncExitStack, *, streamed: bool) -> Reply:
+        first = b""
+        async with self._limit():
+            response = await self._post(body)
+            opened.callback(response.release)  # closes what was not read to its end
+            if response.status >= 300:
+                raise await self._refusal(response)
+            if not streamed:
+                return Reply(body=self._decoded(await response.content.read()))
+        while len(first) < _PREFIX and (block := await self._block(response)):
+            first = (first + block).lstrip()
+        if first.startswith(_EVENT_STARTS):
+            return Reply(chunks=self._chunks(response, first))
+        async with self._limit():
+            return Reply(body=self._decoded(first + await response.content.read()))
+
+    @asynccontextmanager
+    async def _limit(self) -> AsyncGenerator[None]:
+        """The group's time limit; what goes wrong on the way becomes a `ModelError`."""
         async with time_limit(self._peer, self._endpoint.timeout_seconds):
-            with self._transport():
-                response = await self._post(body)
-                opened.callback(response.release)  # closes what was not read to its end
-                if response.status >= 300:
-                    raise await self._refusal(response)
-                first = b""
-                while streamed and len(first) < _PREFIX and not response.content.at_eof():
-                    first = (first + await response.content.readany()).lstrip()
-                if first.startswith(_EVENT_STARTS):
-                    return Reply(chunks=self._chunks(response, first))
-                text = first + await response.content.read()
-        return Reply(body=self._decoded(text.decode("utf-8", "replace")))
+            try:
+                yield
+            except _TRANSPORT_ERRORS as error:
+                raise transport_fault(
+                    self._peer, error, secrets=(self._endpoint.secret,)
+                ) from error
+
+    async def _block(self, response: aiohttp.ClientResponse) -> bytes:
+        """The next piece of a stream; empty at its end."""
+        async with self._limit():
+            return await response.content.readany()
 
     async def _post(self, body: bytes) -> aiohttp.ClientResponse:
         try:
@@ -156,9 +178,7 @@ class HttpWire:
     ) -> AsyncGenerator[bytes]:
         while block:
             yield block
-            async with time_limit(self._peer, self._endpoint.timeout_seconds):
-                with self._transport():
-                    block = await response.content.readany()
+            block = await self._block(response)
 
     async def _drain(self, response: aiohttp.ClientResponse) -> None:
         """Read the end of the body, which follows at once, so that the connection is kept."""
@@ -166,7 +186,8 @@ class HttpWire:
             async with asyncio.timeout(_DRAIN_SECONDS):
                 await response.content.read()
 
-    def _decoded(self, text: str) -> Any:
+    def _decoded(self, data: bytes | str) -> Any:
+        text = data if isinstance(data, str) else data.decode("utf-8", "replace")
         try:
             body = json.loads(text)
         except ValueError as error:
@@ -179,13 +200,6 @@ class HttpWire:
         if isinstance(body, dict) and body.get("error") and not body.get("choices"):
             raise embedded_fault(self._peer, text, secrets=(self._endpoint.secret,))
         return body
-
-    @contextlib.contextmanager
-    def _transport(self) -> Generator[None]:
-        try:
-            yield
-        except _TRANSPORT_ERRORS as error:
-            raise transport_fault(self._peer, error) from error
 
 
 def _finish_reason(chunk: Any) -> Any:

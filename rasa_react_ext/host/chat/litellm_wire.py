@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
+import json
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -20,7 +22,7 @@ from rasa_react_ext.host.chat.fault import (
     time_limit,
     transport_fault,
 )
-from rasa_react_ext.host.chat.wire import Reply
+from rasa_react_ext.host.chat.wire import Reply, without_idle_tool_settings
 
 __all__ = ["Completion", "LitellmWire", "litellm_fault"]
 
@@ -30,7 +32,9 @@ Completion = Callable[..., Awaitable[Any]]
 _SDK_PROVIDERS = ("openai/", "azure/", "hosted_vllm/")
 """Providers whose SDK retries on its own unless it is told not to."""
 
-_LONGEST_CHAIN = 10
+_LONGEST_CHAIN = 30
+_NOISE = re.compile(r"Traceback \(most recent call last\)|\.? Received Model Group=")
+_ODD_ANSWER = "Invalid response object"
 
 
 class LitellmWire:
@@ -57,10 +61,9 @@ class LitellmWire:
     ) -> AsyncGenerator[Reply]:
         """Send one request; see `Wire`."""
         # litellm edits messages and tool schemas in place.
-        arguments = {**self._arguments, **copy.deepcopy(dict(parameters))}
-        if not arguments.get("tools"):  # B32: tool settings only beside tools
-            for key in ("tools", "tool_choice", "parallel_tool_calls"):
-                arguments.pop(key, None)
+        arguments = without_idle_tool_settings(
+            {**self._arguments, **copy.deepcopy(dict(parameters))}
+        )
         if metadata:
             arguments["metadata"] = dict(metadata)
         response = await self._awaited(self._complete(**arguments))
@@ -88,13 +91,18 @@ class LitellmWire:
 
 def litellm_fault(peer: str, error: Exception, *, secrets: Iterable[str] = ()) -> ModelError:
     """The error for whatever litellm or one of its clients raised."""
-    chain = list(_chain(error))
-    text = str(error).partition("Traceback (most recent call last)")[0]
+    chain = _chain(error)
+    text = _NOISE.split(str(error))[0]
     if any(isinstance(each, (Timeout, httpx.TimeoutException, TimeoutError)) for each in chain):
         return transport_fault(peer, TimeoutError("the request timed out."), secrets=secrets)
-    if isinstance(error, APIResponseValidationError) or "Invalid response object" in str(error):
+    unreadable = any(isinstance(each, json.JSONDecodeError) for each in chain)
+    if unreadable or isinstance(error, APIResponseValidationError) or _ODD_ANSWER in text:
         said = provider_message(text, secrets)
-        return ModelError(peer, f"Model {peer!r} sent no valid answer: {said}", kind="bad_answer")
+        return ModelError(
+            peer,
+            f"Model {peer!r} sent no valid answer: {said} Check its api_base.",
+            kind="bad_answer",
+        )
     if isinstance(error, (httpx.HTTPError, aiohttp.ClientError, OSError)):
         return transport_fault(peer, error, secrets=secrets)
     cooldown = getattr(error, "cooldown_time", None)
@@ -111,13 +119,14 @@ def litellm_fault(peer: str, error: Exception, *, secrets: Iterable[str] = ()) -
     )
 
 
-def _chain(error: BaseException | None) -> Generator[BaseException]:
-    """An error and those behind it: litellm wraps, and drops the provider's code."""
-    for _ in range(_LONGEST_CHAIN):
-        if error is None:
-            return
-        yield error
-        error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and all behind it: litellm wraps, and drops the provider's code."""
+    chain: list[BaseException] = [error]
+    for each in chain:
+        behind = (getattr(each, "original_exception", None), each.__cause__, each.__context__)
+        chain += [other for other in behind if other is not None and other not in chain]
+        del chain[_LONGEST_CHAIN:]
+    return chain
 
 
 def _status(error: Exception) -> int:

@@ -111,13 +111,24 @@ class HostChatModel:
                 secrets=_router_secrets(self._client.model_configurations),
             )
         if endpoint := find_endpoint(self._client, arguments, tools=tools):
-            return HttpWire(peer=self._name, endpoint=endpoint, pool=await pool.join(self))
+            return HttpWire(peer=self._name, endpoint=endpoint, pool=await self._pool())
         return LitellmWire(
             peer=self._name,
             complete=litellm.acompletion,
             arguments=arguments,
             secrets=_secrets(arguments),
         )
+
+    async def _pool(self) -> pool.Pool:
+        try:
+            return await pool.join(self)
+        except OSError as error:
+            raise ModelError(
+                self._name,
+                f"The certificates for model {self._name!r} cannot be read: {error}. "
+                "Check RASA_CA_BUNDLE, SSL_VERIFY and RASA_SSL_CERTIFICATE.",
+                kind="refused_request",
+            ) from error
 
     async def _arguments(self) -> dict[str, Any]:
         """The group's completion arguments, environment resolved at this moment."""

@@ -11,6 +11,7 @@ import os
 import ssl
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import aiohttp
 import httpx
@@ -31,7 +32,8 @@ class Pool:
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
         self.users: set[object] = set()
-        self._places: dict[tuple[str, str], asyncio.Semaphore] = {}
+        # A place lives while somebody is in it or waits, so old keys leave no trace.
+        self._places = WeakValueDictionary[tuple[str, str], asyncio.Semaphore]()
 
     def place(self, url: str, key: str) -> asyncio.Semaphore:
         """The bound on requests under way to one endpoint with one key."""

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Reply", "Wire"]
+__all__ = ["Reply", "Wire", "without_idle_tool_settings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +40,11 @@ class Wire(Protocol):
             ModelError: The provider failed before an answer began.
         """
         ...
+
+
+def without_idle_tool_settings(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters; settings about tools go when there are no tools (B32)."""
+    if parameters.get("tools"):
+        return parameters
+    idle = {"tools", "tool_choice", "parallel_tool_calls"}
+    return {key: value for key, value in parameters.items() if key not in idle}

@@ -377,6 +377,18 @@ async def test_cancelling_ends_the_request_at_once(
     await asyncio.wait_for(provider.gone.wait(), 5)
 
 
+async def test_what_is_no_json_is_a_refused_request(provider: Provider, group: Group) -> None:
+    with pytest.raises(ModelError, match="hooks") as caught:
+        await group().ask(asking(messages=[{"role": "user", "content": {1, 2}}]))
+    assert caught.value.kind == "refused_request"
+    assert not provider.requests
+
+
+async def test_half_a_character_does_not_stop_a_request(provider: Provider, group: Group) -> None:
+    await group().ask(asking(messages=[{"role": "user", "content": "é \ud83d"}]))
+    assert provider.bodies[0]["messages"][0]["content"] == "é \ud83d"
+
+
 async def test_a_failing_sink_is_not_the_models_fault(provider: Provider, group: Group) -> None:
     async def broken(_: str) -> None:
         raise LookupError("channel")

@@ -96,6 +96,16 @@ async def test_the_last_user_closes_the_pool(provider: Provider, group: Callable
     assert (await first.ask(asking())).text == "hello"
 
 
+async def test_unreadable_certificates_are_named(
+    group: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = group()
+    monkeypatch.setenv("SSL_VERIFY", "/nowhere/bundle.pem")
+    with pytest.raises(ModelError, match="SSL_VERIFY") as caught:
+        await model.ask(asking())
+    assert caught.value.kind == "refused_request"
+
+
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """A self-signed certificate for 127.0.0.1, with its key in the same file."""
