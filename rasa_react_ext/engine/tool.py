@@ -58,12 +58,15 @@ class CallContext:
 
     Attributes:
         call_id: Id of the call, unique within the run.
-        timeout_seconds: Time the call may take.
+        timeout_seconds: Time the call may take without a sign of life.
+        limit_seconds: Time it may take at most when the tool reports progress; None
+            means that progress extends nothing.
         meta: Metadata for the tool's origin, never shown to the model.
     """
 
     call_id: str
     timeout_seconds: float
+    limit_seconds: float | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -76,9 +79,11 @@ class ToolResult:
         is_error: Whether the call failed.
         value: The structured value where the tool gave one, else None.
         outcome_unknown: The call may or may not have taken effect.
+        whole: The whole text where `text` was cut to size; None where it was not.
     """
 
     text: str
     is_error: bool = False
     value: Any = None
     outcome_unknown: bool = False
+    whole: str | None = None
