@@ -20,7 +20,7 @@ from rasa.shared.core.flows import FlowsList
 from rasa.shared.core.generator import TrackerWithCachedStates
 from rasa.shared.core.trackers import DialogueStateTracker
 
-from rasa_react_ext.host.binding import bind, check_layout, settings_from
+from rasa_react_ext.host.binding import bind, check_layout, check_settings
 from rasa_react_ext.host.refusal import refusing
 
 __all__ = ["ReActPolicy"]
@@ -59,7 +59,7 @@ class ReActPolicy(Policy):
         super().__init__(config, model_storage, resource, execution_context, featurizer)
         self.resource = resource
         with refusing():
-            settings_from(_own_keys(config))
+            check_settings(_own_keys(config))
 
     @classmethod
     def load(  # pyright: ignore[reportIncompatibleMethodOverride] - the decorator hides the class

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rasa.engine.storage.storage import ModelStorage
     from rasa.shared.core.flows import FlowsList
 
-__all__ = ["bind", "check_layout", "settings_from"]
+__all__ = ["bind", "check_layout", "check_settings", "settings_from"]
 
 _log = structlog.get_logger()
 
@@ -72,6 +72,18 @@ def settings_from(policy: Mapping[str, Any]) -> Settings:
     if file and Path(file).is_file():
         section = read_config_file(file).get(SECTION)
     return read_settings(policy, section, endpoints_file=str(file or "endpoints.yml"))
+
+
+def check_settings(policy: Mapping[str, Any]) -> None:
+    """Check the settings as far as training knows the project.
+
+    Raises:
+        ConfigurationError: A key or a value is wrong, or an agent is not there.
+    """
+    settings = settings_from(policy)
+    known = list(Configuration.get_instance().available_agents.agents)
+    if known:
+        settings.check_agents(known)
 
 
 def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
