@@ -28,6 +28,7 @@ from rasa_react_ext.host.definition import (
     task_completed_tool,
     tools_now,
 )
+from rasa_react_ext.host.older_hook import through_process_output
 from rasa_react_ext.host.own_execution import execute_default
 from rasa_react_ext.host.python_tool import as_tool
 from rasa_react_ext.host.server import server_spec, server_tools
@@ -200,7 +201,8 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
         """Do one turn; the host's token stops it at once."""
         reset = arrival.token.set(cancellation_token)
         try:
-            return await self.send_message(input, output_channel)
+            output = await self.send_message(input, output_channel)
+            return await through_process_output(self, output)
         finally:
             arrival.token.reset(reset)
 
