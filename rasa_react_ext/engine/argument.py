@@ -7,19 +7,26 @@ conversion only where the schema names the type.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import jsonschema
+from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
 
+from rasa_react_ext.engine.text import sound
 from rasa_react_ext.errors import FeedbackError
 
 __all__ = ["fit", "parse"]
 
-_TRAILING_COMMA = re.compile(r",\s*([}\]])")
+# Strings are taken whole, so that a comma inside one is never touched.
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")(?:\s*,(?=\s*[}\]]))?|([\w}\]])\s*,(?=\s*[}\]])')
+_REFERENCE = re.compile(r'"\$(?:dynamicRef|ref)": "([^"]*)"')
+_MESSAGE_SHOWN = 300
+_NUMBER_SHOWN = 20
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "boolean": (bool,),
@@ -50,127 +57,169 @@ def parse(raw: str | None) -> dict[str, Any]:
             f"The arguments must be a JSON object, but a JSON {_kind(value)} was sent. "
             "Nothing was executed; send the call again with an object."
         )
-    return value
+    text = json.dumps(value, ensure_ascii=False)
+    return value if sound(text) == text else json.loads(sound(text))
 
 
 def _loads(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError as error:
-        repaired = _without_trailing_commas(text)
-        if repaired is not None:
-            return repaired
+        try:
+            return _strictly(text)
+        except ValueError:
+            return _strictly(_TRAILING_COMMA.sub(lambda found: found[1] or found[2], text))
+    except (ValueError, RecursionError) as error:
         raise FeedbackError(
             f"The arguments are not valid JSON ({error}). Nothing was executed; "
             "send the call again with complete, valid JSON."
         ) from error
 
 
-def _without_trailing_commas(text: str) -> Any:
-    outside = re.split(r'("(?:[^"\\]|\\.)*")', text)
-    outside[::2] = [_TRAILING_COMMA.sub(r"\1", part) for part in outside[::2]]
-    try:
-        return json.loads("".join(outside))
-    except ValueError:
-        return None
+def _strictly(text: str) -> Any:
+    """Parse JSON without numbers that only Python knows, such as NaN."""
+    return json.loads(text, parse_constant=_number, parse_float=_number)
+
+
+def _number(written: str) -> float:
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(f"{written[:_NUMBER_SHOWN]} is no JSON number")
+    return number
 
 
 def _kind(value: object) -> str:
     if isinstance(value, bool):
         return "boolean"
-    return {list: "array", int: "number", float: "number"}.get(type(value), "value")
+    if isinstance(value, int | float):
+        return "number"
+    return "array" if isinstance(value, list) else "string"
 
 
 def fit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Convert arguments by their schema and check them.
 
     Strings that hold JSON of the declared type become that type, also inside
-    unions with null; null for an optional property that does not allow it is left
-    out. A schema that is itself invalid checks nothing: its server will judge.
+    unions with null and behind local references; null for an optional property that
+    does not allow it is left out. A schema that is itself invalid checks nothing: its
+    server will judge.
 
     Raises:
         FeedbackError: The arguments do not fit; the message names the place.
     """
-    fitted = _fit_object(dict(arguments), schema)
-    validator = _validator(json.dumps(schema, sort_keys=True))
-    if validator is None:
-        return fitted
-    for error in validator.iter_errors(fitted):  # pyright: ignore[reportUnknownMemberType]
-        place = ".".join(str(part) for part in error.absolute_path) or "the arguments"
-        raise FeedbackError(
-            f"Nothing was executed: {place}: {error.message}. Correct this and call again."
-        )
+    fitted = _Fitter(schema).object(dict(arguments), schema)
+    problem = _problem(fitted, schema)
+    if problem:
+        raise FeedbackError(f"Nothing was executed: {problem}. Correct this and call again.")
     return fitted
+
+
+def _problem(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
+    """The first thing that does not fit, with its place."""
+    try:
+        validator = _validator(json.dumps(schema, sort_keys=True))
+        for error in validator.iter_errors(value) if validator else ():
+            place = ".".join(str(part) for part in error.absolute_path) or "the arguments"
+            return f"{place}: {error.message[:_MESSAGE_SHOWN]}"
+    except Exception:  # noqa: BLE001 - a peer wrote the schema, and it may break in any way
+        return None
+    return None
 
 
 @lru_cache(maxsize=512)
 def _validator(schema: str) -> Validator | None:
+    """A checker; None for a schema that points outside itself, which is never fetched."""
     loaded = json.loads(schema)
-    kind = jsonschema.validators.validator_for(loaded, default=jsonschema.Draft202012Validator)
-    try:
-        kind.check_schema(loaded)
-    except jsonschema.SchemaError:
+    if any(not target.startswith("#") for target in _REFERENCE.findall(schema)):
         return None
+    kind = validator_for(loaded, default=Draft202012Validator)
+    kind.check_schema(loaded)
     return kind(loaded)
 
 
-def _fit_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
+class _Fitter:
+    """Converts values by a schema, which local references point into."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def object(self, value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The object with each property converted."""
+        properties: Any = schema.get("properties")
+        properties = properties if isinstance(properties, Mapping) else {}
+        required: Any = schema.get("required")
+        required = required if isinstance(required, list) else ()
+        others = schema.get("additionalProperties")
+        fitted: dict[str, Any] = {}
+        for key, item in value.items():
+            declared = properties.get(key, others)
+            if not isinstance(declared, Mapping):
+                fitted[key] = item
+            elif item is not None or key in required or self._allows(declared, "null"):
+                fitted[key] = self._value(item, declared)
+            elif key not in properties:
+                fitted[key] = item
+        return fitted
+
+    def _value(self, value: Any, schema: Mapping[str, Any]) -> Any:
+        if isinstance(value, str) and not self._allows(schema, "string"):
+            value = self._decoded(value, schema)
+        if isinstance(value, dict):
+            return self.object(value, self._branch(schema, "object"))
+        if isinstance(value, list):
+            items = self._branch(schema, "array").get("items")
+            if isinstance(items, Mapping):
+                return [self._value(item, items) for item in value]
         return value
-    required = schema.get("required") or ()
-    fitted: dict[str, Any] = {}
-    for key, item in value.items():
-        declared = properties.get(key)
-        if not isinstance(declared, Mapping):
-            fitted[key] = item
-        elif item is None and key not in required and not _allows(declared, "null"):
-            continue
-        else:
-            fitted[key] = _fit(item, declared)
-    return fitted
 
-
-def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
-    if isinstance(value, str) and not _allows(schema, "string"):
-        value = _decoded(value, schema)
-    if isinstance(value, dict):
-        return _fit_object(value, _branch(schema, "object"))
-    if isinstance(value, list):
-        items = _branch(schema, "array").get("items")
-        return [_fit(item, items) for item in value] if isinstance(items, Mapping) else value
-    return value
-
-
-def _decoded(text: str, schema: Mapping[str, Any]) -> Any:
-    try:
-        value = json.loads(text)
-    except ValueError:
+    def _decoded(self, text: str, schema: Mapping[str, Any]) -> Any:
+        """The value a string holds, if it has a declared type."""
+        try:
+            value = _strictly(text)
+        except (ValueError, RecursionError):
+            return text
+        if value is None:
+            return None if self._allows(schema, "null") else text
+        for name, types in _PYTHON_TYPES.items():
+            fits = isinstance(value, types) and isinstance(value, bool) == (name == "boolean")
+            if fits and self._allows(schema, name):
+                return value
         return text
-    if value is None:
-        return None if _allows(schema, "null") else text
-    for name, types in _PYTHON_TYPES.items():
-        if _allows(schema, name) and isinstance(value, types):
-            if isinstance(value, bool) and name != "boolean":
-                continue
-            return value
-    return text
 
+    def _branch(self, schema: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+        """The one alternative of this kind; nothing is converted where there are several."""
+        found = [branch for branch in self._branches(schema) if kind in _types(branch)]
+        return found[0] if len(found) == 1 else {}
 
-def _branches(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = [schema]
-    for keyword in ("anyOf", "oneOf"):
-        options = schema.get(keyword)
-        if isinstance(options, list):
-            found.extend(option for option in options if isinstance(option, Mapping))
-    return found
+    def _allows(self, schema: Mapping[str, Any], kind: str) -> bool:
+        """Whether `kind` is declared; a schema without any type allows everything."""
+        branches = self._branches(schema)
+        declared = [name for branch in branches for name in _types(branch)]
+        if not declared:
+            return True
+        return kind in declared or (kind == "integer" and "number" in declared)
 
+    def _branches(self, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The schema and its alternatives, references followed."""
+        found: list[Mapping[str, Any]] = []
+        waiting: list[Any] = [schema]
+        while waiting:
+            branch = waiting.pop(0)
+            if isinstance(branch, Mapping) and not any(branch is seen for seen in found):
+                found.append(branch)
+                waiting.append(self._target(branch.get("$ref")))
+                for keyword in ("anyOf", "oneOf"):
+                    options = branch.get(keyword)
+                    waiting.extend(options if isinstance(options, list) else ())
+        return found
 
-def _branch(schema: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    for branch in _branches(schema):
-        if kind in _types(branch):
-            return branch
-    return schema
+    def _target(self, reference: Any) -> Any:
+        """What a local reference points to; None for any other."""
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        place: Any = self._root
+        for part in reference.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            place = place.get(name) if isinstance(place, Mapping) else None
+        return place
 
 
 def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
@@ -178,11 +227,3 @@ def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(declared, str):
         return (declared,)
     return tuple(declared) if isinstance(declared, list) else ()
-
-
-def _allows(schema: Mapping[str, Any], kind: str) -> bool:
-    """Whether `kind` is declared; a schema without any type allows everything."""
-    declared = [name for branch in _branches(schema) for name in _types(branch)]
-    if not declared:
-        return True
-    return kind in declared or (kind == "integer" and "number" in declared)

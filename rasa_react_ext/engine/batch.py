@@ -1,4 +1,4 @@
-"""The calls of one model answer, judged before anything runs."""
+"""The calls of one model answer: judged before anything runs, counted when all are answered."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rasa_react_ext.engine import argument, wording
+from rasa_react_ext.engine.step import safe_word
+from rasa_react_ext.engine.text import sound, visible
 from rasa_react_ext.engine.tool import Tool, ToolResult
 from rasa_react_ext.errors import FeedbackError
 
@@ -15,14 +17,15 @@ if TYPE_CHECKING:
     from rasa_react_ext.engine.decision import CallDone, Run, Speech
     from rasa_react_ext.engine.message import ToolCall
 
-__all__ = ["Batch", "Planned", "plan"]
+__all__ = ["NOT_EXECUTED", "Batch", "Planned", "answer_to", "counted", "plan", "told"]
 
-NAME_LIMIT = 64
+UNNAMED = "unnamed"
+NOT_EXECUTED = ToolResult(text=wording.NOT_EXECUTED, is_error=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """One call after judgement: exactly one of tool, slot, completion or refusal.
+    """One call after judgement: it runs a tool, sets a slot, completes or is refused.
 
     Attributes:
         position: Place in the answer, the internal key.
@@ -30,9 +33,9 @@ class Planned:
         name: Name as stored in history, safe for every provider.
         arguments: Parsed and fitted arguments.
         tool: The tool to run, if it is to be run.
-        slot: The slot to set, if the call sets one.
+        slot: The slot the call is about, if it is about one.
         value: The slot's converted value.
-        completes: The call ends the run.
+        completes: The call asks to end the run.
         refusal: Why the call is answered without being carried out.
         superseded: A later call of the same answer takes its place.
         extra: Opaque provider fields.
@@ -56,6 +59,11 @@ class Planned:
         return self.tool is not None and self.refusal is None
 
     @property
+    def sets_slot(self) -> bool:
+        """Whether the call sets a slot."""
+        return self.slot is not None and self.refusal is None
+
+    @property
     def arguments_json(self) -> str:
         """Valid JSON for the history, whatever the model wrote (case B16)."""
         return json.dumps(self.arguments, ensure_ascii=False)
@@ -63,15 +71,26 @@ class Planned:
     @property
     def key(self) -> str:
         """Equal for equal calls."""
-        return f"{self.name} {json.dumps(self.arguments, sort_keys=True, default=str)}"
+        return f"{self.name} {json.dumps(self.arguments, sort_keys=True)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """The calls of one answer and the text beside them."""
+    """The calls of one answer and the text beside them.
+
+    Attributes:
+        speech: The text beside the calls.
+        calls: The calls in the order of the answer.
+        cut: The answer was cut off before its end.
+        abandoned: The turn ended before the batch did: no completion is accepted.
+        text_said: The text is delivered and recorded.
+        done: The answered calls, once the batch is closed.
+    """
 
     speech: Speech
     calls: tuple[Planned, ...]
+    cut: bool = False
+    abandoned: bool = False
     text_said: bool = False
     done: tuple[CallDone, ...] = ()
 
@@ -87,7 +106,7 @@ class Batch:
 
     @property
     def held_for_slots(self) -> bool:
-        """Whether the text waits because the answer only sets slots."""
+        """Whether the text waits because the answer is only about slots."""
         return all(call.slot is not None for call in self.calls)
 
     @property
@@ -95,7 +114,7 @@ class Batch:
         """Closing text given as an argument of the completing call (older agents)."""
         for call in self.calls:
             if call.completes:
-                return str(call.arguments.get("message") or "").strip()
+                return visible(str(call.arguments.get("message") or ""))
         return ""
 
     @property
@@ -108,13 +127,13 @@ class Batch:
         return self.completing or (self.held_for_slots and not self.speech.shown)
 
     def failed(self, results: Mapping[int, ToolResult]) -> list[str]:
-        """Names of the calls beside the completing one that did not succeed."""
-        names = [call.name for call in self.calls if call.refusal and not call.completes]
-        for call in self.executable:
-            result = results.get(call.position)
-            if result is None or result.is_error:
-                names.append(call.name)
-        return names
+        """Names of the calls beside the completing one that did not succeed.
+
+        Args:
+            results: Results of all executable calls by position.
+        """
+        refused = [call.name for call in self.calls if call.refusal]
+        return refused + [c.name for c in self.executable if results[c.position].is_error]
 
 
 def plan(run: Run, speech: Speech, *, cut: bool) -> Batch:
@@ -130,9 +149,55 @@ def plan(run: Run, speech: Speech, *, cut: bool) -> Batch:
     for position, call in enumerate(speech.answer.calls):
         unique = _unique(call.id, ids, f"call_{len(run.steps)}_{position}")
         ids.add(unique)
-        base = Planned(position=position, id=unique, name=_safe_name(call.name), extra=call.extra)
+        name = safe_word(call.name) or UNNAMED
+        base = Planned(position=position, id=unique, name=name, extra=call.extra)
         calls.append(replace(base, refusal=wording.CUT_OFF) if cut else _judged(run, base, call))
-    return Batch(speech=speech, calls=_without_doubles(calls))
+    return Batch(speech=speech, calls=_without_doubles(calls), cut=cut)
+
+
+def told(result: ToolResult) -> ToolResult:
+    """A result as the model may be told it: never blank, always encodable."""
+    text = sound(result.text) if visible(result.text) else wording.NO_RESULT
+    return result if text == result.text else replace(result, text=text)
+
+
+def answer_to(
+    run: Run, batch: Batch, call: Planned, results: Mapping[int, ToolResult]
+) -> ToolResult:
+    """What the model is told about one call of a closed batch."""
+    if call.refusal is not None:
+        return ToolResult(text=call.refusal, is_error=True)
+    if call.slot is not None:
+        return ToolResult(text=wording.slot_set(call.slot, call.value))
+    if call.completes:
+        failed = batch.failed(results)
+        if failed:
+            return ToolResult(text=wording.task_not_accepted(failed), is_error=True)
+        return NOT_EXECUTED if batch.abandoned else ToolResult(text=wording.TASK_ACCEPTED)
+    result = results[call.position]
+    _, count = run.repeats[call.key]
+    if count == 1:
+        return result
+    return replace(result, text=f"{result.text}\n{wording.repeated(count)}")
+
+
+def counted(run: Run, batch: Batch, results: Mapping[int, ToolResult]) -> Run:
+    """Count what leads nowhere: equal results of equal calls, refused names, cut answers.
+
+    An answer counts once, however many of its calls are alike: the model had not seen
+    the results yet. What succeeds, or changes, is forgiven.
+    """
+    if batch.cut:
+        return replace(run, cuts=run.cuts + 1)
+    repeats = dict(run.repeats)
+    for key, text in {c.key: results[c.position].text for c in batch.executable}.items():
+        last, count = repeats.get(key, ("", 0))
+        repeats[key] = (text, count + 1 if text == last else 1)
+    worked = {call.name for call in batch.calls if call.refusal is None}
+    refused = {c.name for c in batch.calls if c.refusal is not None and not c.superseded} - worked
+    refusals = {name: count for name, count in run.refusals.items() if name not in worked}
+    refusals.update({name: refusals.get(name, 0) + 1 for name in refused})
+    return replace(run, cuts=0, repeats=repeats, refusals=refusals)
 
 
 def _judged(run: Run, base: Planned, call: ToolCall) -> Planned:
@@ -160,16 +225,16 @@ def _slot_call(run: Run, base: Planned) -> Planned:
         value = spec.convert(base.arguments.get("slot_value"))
     except FeedbackError as error:
         refusal = wording.slot_refused(spec.name, str(error), run.slots.get(spec.name))
-        return replace(base, refusal=refusal)
+        return replace(base, slot=spec.name, refusal=refusal)
     return replace(base, slot=spec.name, value=value)
 
 
 def _without_doubles(calls: list[Planned]) -> tuple[Planned, ...]:
     """The last value of a slot counts, and one completion (case B09)."""
-    last = {call.slot: call.position for call in calls if call.slot is not None}
+    last = {call.slot: call.position for call in calls if call.sets_slot}
     return tuple(
-        replace(call, slot=None, refusal=wording.SUPERSEDED, superseded=True)
-        if call.slot is not None and last[call.slot] != call.position
+        replace(call, refusal=wording.SUPERSEDED, superseded=True)
+        if call.sets_slot and last[call.slot] != call.position
         else call
         for call in calls
     )
@@ -190,11 +255,6 @@ def _offered_name(name: str, run: Run) -> str | None:
         return stripped if stripped in offered else None
     debris = any(character.isalnum() for character in stripped[end:])
     return stripped[:end] if not debris and stripped[:end] in offered else None
-
-
-def _safe_name(name: str) -> str:
-    kept = "".join(c if (c.isascii() and c.isalnum()) or c in "_-" else "_" for c in name)
-    return kept[:NAME_LIMIT] or "unnamed"
 
 
 def _unique(wanted: str, taken: set[str], fallback: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rasa_react_ext.engine.message import ModelAnswer
 from rasa_react_ext.engine.slot import SlotSpec
 from rasa_react_ext.engine.step import Step
+from rasa_react_ext.engine.text import sound, visible
 from rasa_react_ext.engine.tool import Tool, ToolResult
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Rules:
     Attributes:
         max_steps: Model calls in one turn; a closing call comes on top.
         max_tokens: Tokens in one turn, where the provider counts them.
-        max_repeats: Equal results of one call, or refusals of one name, that end a turn.
+        max_repeats: Equal results of one call, refusals of one name, or cut-off answers,
+            in a row, that end a turn.
         on_limit: `ask` ends with *input required*, `fail` with a failure.
         on_cancel: `wait` keeps the flow alive, `end` ends it.
         fillers: Whether text beside tool calls is shown.
@@ -77,7 +79,26 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """State of one agent turn."""
+    """State of one agent turn.
+
+    Attributes:
+        rules: What does not change.
+        tools: Tools the model may call, by name, without the built-in ones.
+        slots: Values of all slots; the same object as long as none has changed.
+        slots_set: Slots set in this turn, with their last values.
+        steps: Answers with calls and their results, oldest first.
+        used_ids: Ids of calls in the history, this turn's included.
+        model_calls: Answers of the model so far.
+        tokens: Tokens of these answers.
+        blanks: Blank answers in a row.
+        cuts: Answers with calls, in a row, that were cut off.
+        repeats: Last result of each call by its key, and how often in a row.
+        refusals: How often in a row a name was refused.
+        batch: The calls that run now.
+        closing: Why the one last answer is asked for.
+        limit: The budget that ran out.
+        ended: The turn is over.
+    """
 
     rules: Rules
     tools: Mapping[str, Tool] = field(default_factory=dict)
@@ -88,6 +109,7 @@ class Run:
     model_calls: int = 0
     tokens: int = 0
     blanks: int = 0
+    cuts: int = 0
     repeats: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     refusals: Mapping[str, int] = field(default_factory=dict)
     batch: Batch | None = None
@@ -109,8 +131,8 @@ class Speech:
 
     @property
     def text(self) -> str:
-        """The text without surrounding blanks; empty when there is none."""
-        return self.answer.text.strip()
+        """The text without surrounding blanks; empty when there is none to see."""
+        return visible(sound(self.answer.text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

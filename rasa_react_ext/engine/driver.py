@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 
-from rasa_react_ext.engine import history, run as rules, wording
-from rasa_react_ext.engine.batch import Planned
+from rasa_react_ext.engine import history, wording
+from rasa_react_ext.engine import run as rules
+from rasa_react_ext.engine.batch import NOT_EXECUTED, Planned
 from rasa_react_ext.engine.budget import Budget
 from rasa_react_ext.engine.decision import (
     Action,
@@ -30,7 +31,7 @@ from rasa_react_ext.engine.decision import (
     SlotChanged,
 )
 from rasa_react_ext.engine.memory import Memory
-from rasa_react_ext.engine.message import Message, ModelAnswer, ModelRequest
+from rasa_react_ext.engine.message import ModelAnswer, ModelRequest
 from rasa_react_ext.engine.occurrence import (
     CallFinished,
     CallStarted,
@@ -51,9 +52,14 @@ from rasa_react_ext.engine.port import (
     ToolSource,
 )
 from rasa_react_ext.engine.tool import CallContext, Tool, ToolResult
+from rasa_react_ext.engine.transcript import Transcript
 from rasa_react_ext.errors import ModelError
 
 __all__ = ["Driver", "TurnResult"]
+
+# A tool source keeps time too and can say more about what happened, so it goes first.
+GRACE_SECONDS = 0.1
+LAST_WORD_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +113,10 @@ class Driver:
     _results: dict[int, ToolResult] = field(default_factory=dict)
     _durations: dict[int, float] = field(default_factory=dict)
     _shown: _Shown = field(default_factory=lambda: _Shown(None))
-    _model_name: str = ""
-    _spoken: Sequence[Message] | None = None
-    _base: list[Message] = field(default_factory=list)
     _listed: Sequence[Tool] | None = None
+
+    def __post_init__(self) -> None:
+        self._transcript = Transcript(memory=self.memory)
 
     async def drive(self) -> TurnResult:
         """Run the turn to its end.
@@ -118,6 +124,11 @@ class Driver:
         Raises:
             CancelledError: The turn was cancelled; call `stop` to close it.
         """
+        with anyio.move_on_after(self._remaining(closing=True)):
+            return await self._driven()
+        return await self._overdue()
+
+    async def _driven(self) -> TurnResult:
         await self._list_tools()
         self.observer.on(RunStarted(tools=tuple(self.run.tools)))
         self.run, actions = rules.begin(self.run)
@@ -128,16 +139,24 @@ class Driver:
                 return self._finished(action)
             pending.extend(await self._perform(action))
 
+    async def _overdue(self) -> TurnResult:
+        """Close a turn that a hook, a channel or a source held until the deadline."""
+        if self._shown.text:
+            self._record_partial()
+        self.run, actions = rules.overdue(self.run, self._results)
+        with anyio.move_on_after(LAST_WORD_SECONDS):
+            for action in actions:
+                await self._perform(action)
+        return self._finished(_end(actions))
+
     def stop(self) -> TurnResult:
         """Close a turn whose `drive` was cancelled; takes no time and awaits nothing."""
         if self._shown.text:
             self._record_partial()
         self.run, actions = rules.cancelled(self.run, self._results)
         for action in actions:
-            if isinstance(action, Finish):
-                return self._finished(action)
             self._record(action)
-        raise AssertionError("A cancelled run finishes.")
+        return self._finished(_end(actions))
 
     async def _perform(self, action: Action) -> tuple[Action, ...]:
         """Do one thing; what follows from it comes back."""
@@ -189,13 +208,16 @@ class Driver:
             outcome=finish.outcome, text=finish.text, reason=finish.reason, run=self.run
         )
 
+    def _remaining(self, *, closing: bool = False) -> float:
+        return self.budget.remaining(self.clock.monotonic(), closing=closing)
+
     async def _ask(self, closing: Closing | None) -> tuple[Action, ...]:
         """One model call with its retries; its answer is judged by the rules."""
         await self._list_tools()
         attempt = 0
         while True:
             attempt += 1
-            remaining = self.budget.remaining(self.clock.monotonic(), closing=closing is not None)
+            remaining = self._remaining(closing=closing is not None)
             if remaining <= 0:
                 self.run, actions = rules.out_of_time(self.run)
                 return actions
@@ -206,50 +228,54 @@ class Driver:
             try:
                 answer = await self._asked(request, live=closing is not None)
             except ModelError as error:
-                if await self._retried(error, attempt, closing):
-                    continue
-                return self._model_gave_up(error, closing)
-            shown, self._shown = bool(self._shown.text), _Shown(None)
-            self._model_name = answer.model or self._model_name
-            self.observer.on(ModelAnswered(answer=answer))
-            self.run, actions = rules.answered(self.run, answer, shown=shown)
-            return actions
+                delay = self.budget.retry_delay(error, attempt)
+                late = delay is not None and delay >= self._remaining(closing=closing is not None)
+                self._model_failed(error, None if late else delay)
+                if delay is None or late:
+                    return self._gave_up(error, late=late)
+                await self.clock.sleep(delay)
+            else:
+                return self._heard(answer)
+
+    def _heard(self, answer: ModelAnswer) -> tuple[Action, ...]:
+        shown, self._shown = bool(self._shown.text), _Shown(None)
+        self._transcript.model = answer.model or self._transcript.model
+        self.observer.on(ModelAnswered(answer=answer))
+        self.run, actions = rules.answered(self.run, answer, shown=shown)
+        return actions
 
     async def _asked(self, request: ModelRequest, *, live: bool) -> ModelAnswer:
-        """Ask once; with `live` or fillers on the text is shown as it comes."""
+        """Ask once; with `live` or fillers on the text is shown as it comes.
+
+        Raises:
+            ModelError: The model failed, or took all the time there was.
+        """
         streamable = live or self.run.rules.fillers or not request.tools
         self._shown = _Shown(self.conversation.stream() if streamable else None)
-        stream = self._shown.stream
-        if stream is None:
-            return await self.model.ask(request)
+        sink = None if self._shown.stream is None else self._shown.write
         interrupted = True
         try:
-            answer = await self.model.ask(request, self._shown.write)
-            interrupted = False
+            with anyio.move_on_after(request.timeout_seconds):
+                answer = await self.model.ask(request, sink)
+                interrupted = False
+                return answer
         finally:
-            await stream.close(interrupted=interrupted)
-        return answer
+            if self._shown.stream is not None:
+                await self._shown.stream.close(interrupted=interrupted)
+        raise ModelError(
+            "model",
+            f"The model gave no answer within {request.timeout_seconds:.1f} s.",
+            kind="timeout",
+        )
 
-    async def _retried(self, error: ModelError, attempt: int, closing: Closing | None) -> bool:
-        """Wait for another attempt, if one is allowed and still fits."""
+    def _model_failed(self, error: ModelError, delay: float | None) -> None:
         if self._shown.text:
             self._record_partial()
-        delay = self.budget.retry_delay(error, attempt)
-        now = self.clock.monotonic()
-        if delay is not None and delay >= self.budget.remaining(now, closing=closing is not None):
-            delay = None
         self.observer.on(ModelFailed(kind=error.kind, message=str(error), retry_in_seconds=delay))
-        if delay is None:
-            return False
-        await self.clock.sleep(delay)
-        return True
 
-    def _model_gave_up(self, error: ModelError, closing: Closing | None) -> tuple[Action, ...]:
-        now = self.clock.monotonic()
-        out_of_time = error.kind == "timeout" and (
-            self.budget.remaining(now, closing=closing is not None) <= 0
-        )
-        if out_of_time:
+    def _gave_up(self, error: ModelError, *, late: bool) -> tuple[Action, ...]:
+        """No further attempt: the time was too short for a slow model, or the model is away."""
+        if late and error.kind == "timeout":
             self.run, actions = rules.out_of_time(self.run)
         else:
             self.run, actions = rules.model_failed(self.run, str(error))
@@ -268,31 +294,28 @@ class Driver:
         )
 
     def _request(self, closing: Closing | None, remaining: float) -> ModelRequest:
-        messages = self._messages()
+        tools = self.conversation.offered(self._listed or ())
+        if self._transcript.renew(self.conversation.messages(self.run.slots)):
+            self.run = rules.heard_of(self.run, history.call_ids(self._transcript.messages(())))
+        messages = self._transcript.messages(self.run.steps)
+        if not tools:
+            messages = history.without_tools(messages)
         if missing := self.source.missing():
             messages = history.with_instruction(messages, wording.missing_tools(missing))
         if closing is Closing.COMPLETION:
             instruction = self.conversation.closing_instruction()
             messages = history.with_instruction(messages, instruction)
         elif closing is Closing.LIMIT:
-            instruction = wording.limit_request(self.run.limit)
+            goes_on = self.run.rules.on_limit == "ask"
+            instruction = wording.limit_request(self.run.limit, goes_on=goes_on)
             messages = history.with_instruction(messages, instruction)
         return ModelRequest(
             messages=messages,
-            tools=self.conversation.offered(self._listed or ()),
+            tools=tools,
             allow_tools=closing is None,
             timeout_seconds=remaining,
             metadata=self.metadata,
         )
-
-    def _messages(self) -> list[Message]:
-        """What was said, then what this turn has done so far; rebuilt only on change."""
-        spoken = self.conversation.messages(self.run.slots)
-        if spoken is not self._spoken:
-            self._spoken = spoken
-            self._base = history.conversation(spoken, self.memory, self._model_name)
-        steps = [message for step in self.run.steps for message in step.messages()]
-        return [*self._base, *steps]
 
     async def _list_tools(self) -> None:
         tools = await self.source.tools()
@@ -302,13 +325,11 @@ class Driver:
         offered = {
             definition["function"]["name"] for definition in self.conversation.offered(tools)
         }
-        self.run = replace(
-            self.run, tools={tool.name: tool for tool in tools if tool.name in offered}
-        )
+        self.run = rules.offered(self.run, (tool for tool in tools if tool.name in offered))
 
     async def _execute(self, calls: Sequence[Planned]) -> tuple[Action, ...]:
         """Run all calls at once, up to the limit; each has a result afterwards."""
-        self._results, self._durations = {}, {}
+        self._results, self._durations = {call.position: NOT_EXECUTED for call in calls}, {}
         if len(calls) == 1:
             await self._run_tool(calls[0])
         elif calls:
@@ -316,10 +337,8 @@ class Driver:
             async with anyio.create_task_group() as group:
                 for call in calls:
                     group.start_soon(self._run_limited, call, limiter)
-        if self.budget.remaining(self.clock.monotonic()) <= 0:
-            self.run, actions = rules.out_of_time(self.run, self._results)
-        else:
-            self.run, actions = rules.ran(self.run, self._results)
+        self.run, actions = rules.ran(self.run, self._results)
+        self._results = {}
         return actions
 
     async def _run_limited(self, call: Planned, limiter: anyio.CapacityLimiter) -> None:
@@ -327,19 +346,31 @@ class Driver:
             await self._run_tool(call)
 
     async def _run_tool(self, call: Planned) -> None:
-        if call.tool is None:
-            return
         started = self.clock.monotonic()
-        timeout = min(self.budget.tool_timeout_seconds, self.budget.remaining(started))
-        if timeout <= 0:
-            self._results[call.position] = ToolResult(text=wording.NOT_EXECUTED, is_error=True)
+        timeout = min(self.budget.tool_timeout_seconds, self._remaining())
+        if call.tool is None or timeout <= 0:
             return
         self.observer.on(CallStarted(call=call))
+        unknown = not call.tool.read_only
+        broken_off = ToolResult(text=wording.STOPPED_CALL, is_error=True, outcome_unknown=unknown)
+        self._results[call.position] = broken_off
         context = CallContext(call_id=call.id, timeout_seconds=timeout)
-        result = ToolResult(
-            text=wording.timed_out(call.name, timeout), is_error=True, outcome_unknown=True
-        )
-        with anyio.move_on_after(timeout):
-            result = await self.source.call(call.tool, call.arguments, context)
+        text = wording.timed_out(call.name, timeout, unknown=unknown)
+        result = ToolResult(text=text, is_error=True, outcome_unknown=unknown)
+        with anyio.move_on_after(timeout + GRACE_SECONDS):
+            result = await self._called(call.tool, call, context)
         self._results[call.position] = result
         self._durations[call.position] = (self.clock.monotonic() - started) * 1000
+
+    async def _called(self, tool: Tool, call: Planned, context: CallContext) -> ToolResult:
+        """Call the tool; a source that breaks its promise costs one call, not the turn."""
+        try:
+            return await self.source.call(tool, call.arguments, context)
+        except Exception as error:  # noqa: BLE001 - an error is the model's to repair (case B10)
+            problem = f"{type(error).__name__}: {error}"
+            return ToolResult(text=wording.failed(call.name, problem), is_error=True)
+
+
+def _end(actions: Sequence[Action]) -> Finish:
+    """The end of a turn, which is always the last action."""
+    return next(action for action in actions if isinstance(action, Finish))

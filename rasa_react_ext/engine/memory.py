@@ -8,17 +8,23 @@ bounded: the oldest results are shortened first. No host and no storage here.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rasa_react_ext.engine.step import CallRecord, Step
 
-__all__ = ["Memory", "TurnMemory"]
+__all__ = ["Memory", "TurnMemory", "remembered_words"]
 
 VERSION = 1
 SHORT = 120
 SHORTENED = "[older result, shortened]"
+WORDS_LIMIT = 1000
+
+
+def remembered_words(text: str) -> str:
+    """As much of a user's message as is kept to find it again."""
+    return text[:WORDS_LIMIT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +62,13 @@ class Memory:
         try:
             turns = tuple(_turn(turn) for turn in stored["turns"])
             return cls(flow=flow, step=step, turns=turns, slots=dict(stored["slots"]))
-        except (KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             return empty
+
+    @property
+    def model(self) -> str:
+        """The model that answered last; empty when nothing is remembered."""
+        return self.turns[-1].steps[-1].model if self.turns else ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -65,51 +76,82 @@ class Memory:
             "v": VERSION,
             "flow": self.flow,
             "step": self.step,
-            "turns": [_turn_json(turn) for turn in self.turns],
+            "turns": [
+                {"user": turn.user, "steps": [_step_json(step) for step in turn.steps]}
+                for turn in self.turns
+            ],
             "slots": dict(self.slots),
         }
 
     def with_turn(
         self, user: str, steps: tuple[Step, ...], slots: Mapping[str, Any], *, limit_bytes: int
     ) -> Memory:
-        """The memory after one more turn, kept under `limit_bytes` of JSON text.
+        """The memory after one more turn, its turns kept under `limit_bytes` of JSON text.
 
-        Results are shortened from the oldest on; if that is not enough, the oldest
-        turns are dropped.
+        From the oldest on, first results are shortened, then arguments, then steps are
+        forgotten.
         """
-        turns = (*self.turns, TurnMemory(user=user, steps=steps)) if steps else self.turns
+        turn = TurnMemory(user=remembered_words(user), steps=steps)
+        turns = (*self.turns, turn) if steps else self.turns
         grown = replace(self, turns=turns, slots={**self.slots, **slots})
         return grown._compacted(limit_bytes)
 
     def _compacted(self, limit_bytes: int) -> Memory:
-        turns = list(self.turns)
-        sizes = [_size(turn) for turn in turns]
-        for index, turn in enumerate(turns):
-            if sum(sizes) <= limit_bytes:
-                break
-            turns[index] = replace(turn, steps=tuple(_short(step) for step in turn.steps))
-            sizes[index] = _size(turns[index])
-        while turns and sum(sizes) > limit_bytes:
-            del turns[0], sizes[0]
-        return replace(self, turns=tuple(turns))
+        kept = [(index, step) for index, turn in enumerate(self.turns) for step in turn.steps]
+        excess = sum(_size(_step_json(step)) for _, step in kept) - limit_bytes
+        excess += sum(map(_own_size, self.turns))
+        for shorten in (_short_results, _short_arguments):
+            excess = _shortened(kept, excess, shorten)
+        while kept and excess > 0:
+            index, step = kept.pop(0)
+            excess -= _size(_step_json(step))
+            if not kept or kept[0][0] != index:
+                excess -= _own_size(self.turns[index])
+        turns = (
+            replace(turn, steps=tuple(step for owner, step in kept if owner == index))
+            for index, turn in enumerate(self.turns)
+        )
+        return replace(self, turns=tuple(turn for turn in turns if turn.steps))
 
 
-def _size(turn: TurnMemory) -> int:
-    return len(json.dumps(_turn_json(turn), ensure_ascii=False).encode())
+def _shortened(kept: list[tuple[int, Step]], excess: int, shorten: Callable[[Step], Step]) -> int:
+    """Shorten steps, the oldest first, until nothing exceeds; returns what still does."""
+    for place, (turn, step) in enumerate(kept):
+        if excess <= 0:
+            break
+        kept[place] = (turn, shorten(step))
+        excess -= _size(_step_json(step)) - _size(_step_json(kept[place][1]))
+    return excess
 
 
-def _short(step: Step) -> Step:
-    return replace(step, calls=tuple(_short_call(call) for call in step.calls), extra={})
+def _own_size(turn: TurnMemory) -> int:
+    return _size({"user": turn.user, "steps": []})
 
 
-def _short_call(call: CallRecord) -> CallRecord:
-    if len(call.result) <= SHORT + len(SHORTENED):
-        return call
-    return replace(call, result=f"{call.result[:SHORT]} {SHORTENED}")
+def _size(value: Any) -> int:
+    """Bytes of JSON text, with the separator behind it."""
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")) + 2
 
 
-def _turn_json(turn: TurnMemory) -> dict[str, Any]:
-    return {"user": turn.user, "steps": [_step_json(step) for step in turn.steps]}
+def _short_results(step: Step) -> Step:
+    calls = tuple(replace(call, result=_short(call.result)) for call in step.calls)
+    return replace(step, calls=calls, extra={})
+
+
+def _short(result: str) -> str:
+    if len(result) <= SHORT + len(SHORTENED):
+        return result
+    return f"{result[:SHORT]}{SHORTENED}"
+
+
+def _short_arguments(step: Step) -> Step:
+    calls = tuple(
+        call
+        if len(call.arguments) <= SHORT
+        else replace(call, arguments=json.dumps({"shortened": call.arguments[:SHORT]}))
+        for call in step.calls
+    )
+    return replace(step, calls=calls)
 
 
 def _step_json(step: Step) -> dict[str, Any]:
@@ -123,31 +165,34 @@ def _step_json(step: Step) -> dict[str, Any]:
         }
         for call in step.calls
     ]
-    optional = (
-        {"extra": dict(step.extra), "model": step.model}
-        if step.extra or any(call.extra for call in step.calls)
-        else {}
-    )
-    return {"text": step.text, "calls": calls, **optional}
+    extra = {"extra": dict(step.extra)} if step.extra else {}
+    return {"text": step.text, "model": step.model, "calls": calls, **extra}
 
 
 def _turn(stored: Mapping[str, Any]) -> TurnMemory:
-    steps = tuple(
-        Step(
-            text=str(step["text"]),
-            calls=tuple(
-                CallRecord(
-                    id=str(call["id"]),
-                    name=str(call["name"]),
-                    arguments=str(call["arguments"]),
-                    result=str(call["result"]),
-                    extra=dict(call.get("extra") or {}),
-                )
-                for call in step["calls"]
-            ),
-            extra=dict(step.get("extra") or {}),
-            model=str(step.get("model") or ""),
-        )
-        for step in stored["steps"]
-    )
+    steps = tuple(_step(step) for step in stored["steps"])
+    if not steps:
+        raise ValueError("A turn without steps is never kept.")
     return TurnMemory(user=str(stored["user"]), steps=steps)
+
+
+def _step(stored: Mapping[str, Any]) -> Step:
+    calls = tuple(_call(call) for call in stored["calls"])
+    if not calls:
+        raise ValueError("A step without calls is never kept.")
+    return Step(
+        text=str(stored["text"]),
+        calls=calls,
+        extra=dict(stored.get("extra") or {}),
+        model=str(stored.get("model") or ""),
+    )
+
+
+def _call(stored: Mapping[str, Any]) -> CallRecord:
+    return CallRecord(
+        id=str(stored["id"]),
+        name=str(stored["name"]),
+        arguments=str(stored["arguments"]),
+        result=str(stored["result"]),
+        extra=dict(stored.get("extra") or {}),
+    )

@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import ChainableUndefined, Template, TemplateError, TemplateSyntaxError, meta
+from jinja2 import ChainableUndefined, Template, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from rasa_react_ext.errors import ConfigurationError
@@ -32,7 +32,21 @@ KNOWN_VARIABLES = frozenset(
 )
 OLDER_VARIABLES = frozenset({"conversation_history", "recipient_id", "user_message"})
 
-_environment = SandboxedEnvironment(undefined=ChainableUndefined, autoescape=False)
+
+class _Absent(ChainableUndefined):
+    """A value that is not there: it, its parts and what its methods return are nothing."""
+
+    __slots__ = ()
+
+    def __call__(self, *_args: object, **_named: object) -> _Absent:
+        return self
+
+
+_environment = SandboxedEnvironment(
+    undefined=_Absent,
+    autoescape=False,
+    finalize=lambda value: "" if value is None else value,
+)
 
 
 @lru_cache(maxsize=64)
@@ -45,19 +59,20 @@ def default_template(kind: str) -> str:
 def render(source: str, variables: Mapping[str, Any]) -> str:
     """Render a template with the given variables.
 
-    Unknown names and missing parts render as nothing.
+    Unknown names, missing parts, what their methods would return, and None render
+    as nothing (case B103).
 
     Raises:
-        ConfigurationError: The template fails on these values, e.g. it calls a
-            method of a variable that is not there.
+        ConfigurationError: The template fails on these values, e.g. it adds a number
+            to a text.
     """
     try:
         return _compiled(source).render(variables)
-    except TemplateError as error:
+    except Exception as error:
         raise ConfigurationError(
             file="prompt_template",
             key=_first_line(source),
-            problem=f"it cannot be rendered ({error}).",
+            problem=f"it cannot be rendered ({type(error).__name__}: {error}).",
             fix="Guard the expression with {% if … %}.",
         ) from error
 
@@ -68,8 +83,13 @@ def check(source: str, *, file: str) -> frozenset[str]:
     Raises:
         ConfigurationError: The template has a syntax error; names file and line.
     """
+    tree = _parsed(source, file)
+    return frozenset(meta.find_undeclared_variables(tree)) - KNOWN_VARIABLES - OLDER_VARIABLES
+
+
+def _parsed(source: str, file: str) -> nodes.Template:
     try:
-        tree = _environment.parse(source)
+        return _environment.parse(source)
     except TemplateSyntaxError as error:
         raise ConfigurationError(
             file=file,
@@ -77,13 +97,16 @@ def check(source: str, *, file: str) -> frozenset[str]:
             problem=f"{error.message}.",
             fix="Correct the Jinja2 syntax there.",
         ) from error
-    return frozenset(meta.find_undeclared_variables(tree)) - KNOWN_VARIABLES - OLDER_VARIABLES
 
 
 @lru_cache(maxsize=256)
 def uses(source: str) -> frozenset[str]:
-    """The variables a template mentions."""
-    return frozenset(meta.find_undeclared_variables(_environment.parse(source)))
+    """The variables a template mentions.
+
+    Raises:
+        ConfigurationError: The template has a syntax error; names the line.
+    """
+    return frozenset(meta.find_undeclared_variables(_parsed(source, "prompt_template")))
 
 
 @lru_cache(maxsize=256)

@@ -7,16 +7,26 @@ in order. Every rule that changes a run's state is in this file (design D3).
     begin ─► Ask ─► answered ─┬─ text ─────────────────────────► Finish
                               └─ calls ─► Execute ─► ran ─► Review ─► reviewed ─► Ask …
     limit or completion without text ─► Ask(closing) ─► answered ─► Finish
+
+At any time: `cancelled` and `overdue` answer what is open and end the turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from rasa_react_ext.engine import wording
-from rasa_react_ext.engine.batch import Batch, Planned, plan
+from rasa_react_ext.engine.batch import (
+    NOT_EXECUTED,
+    Batch,
+    Planned,
+    answer_to,
+    counted,
+    plan,
+    told,
+)
 from rasa_react_ext.engine.decision import (
     Action,
     Ask,
@@ -33,15 +43,27 @@ from rasa_react_ext.engine.decision import (
 )
 from rasa_react_ext.engine.message import ModelAnswer
 from rasa_react_ext.engine.step import CallRecord, Step
-from rasa_react_ext.engine.tool import ToolResult
+from rasa_react_ext.engine.tool import Tool, ToolResult
 
-__all__ = ["answered", "begin", "cancelled", "model_failed", "out_of_time", "ran", "reviewed"]
+__all__ = [
+    "answered",
+    "begin",
+    "cancelled",
+    "heard_of",
+    "model_failed",
+    "offered",
+    "out_of_time",
+    "overdue",
+    "ran",
+    "reviewed",
+]
 
 Decision = tuple[Run, tuple[Action, ...]]
 _T = TypeVar("_T")
 
 CUT_REASONS = {"length", "max_tokens", "max_output_tokens", "MAX_TOKENS"}
 BLANKS_ALLOWED = 2
+CLOSING_BLANKS_ALLOWED = 1
 
 
 def begin(run: Run) -> Decision:
@@ -49,6 +71,16 @@ def begin(run: Run) -> Decision:
     if run.exit_met():
         return _finish(run, Outcome.COMPLETED)
     return run, (Ask(),)
+
+
+def offered(run: Run, tools: Iterable[Tool]) -> Run:
+    """The tools that may be called from now on; calls of others are refused."""
+    return replace(run, tools={tool.name: tool for tool in tools})
+
+
+def heard_of(run: Run, ids: Iterable[str]) -> Run:
+    """Call ids that the history holds already, so that no call gets them again (case B25)."""
+    return replace(run, used_ids=run.used_ids.union(ids))
 
 
 def answered(run: Run, answer: ModelAnswer, *, shown: bool) -> Decision:
@@ -65,20 +97,22 @@ def answered(run: Run, answer: ModelAnswer, *, shown: bool) -> Decision:
         tokens=run.tokens + (answer.usage.total if answer.usage else 0),
     )
     speech = Speech(answer=answer, shown=shown)
-    filtered = answer.finish_reason == "content_filter" or (answer.refusal and not answer.text)
-    if filtered:
-        said = _said(speech, "filler") if shown else ()
-        return _finish(
-            run,
-            Outcome.FAILED,
-            reason="The model's content filter stopped the answer.",
-            before=said,
-        )
+    if answer.finish_reason == "content_filter" or (answer.refusal and not speech.text):
+        return _withheld(run, speech)
     if run.closing is not None:
         return _closed(run, speech)
-    if not answer.calls:
-        return _spoke(run, speech) if answer.text.strip() else _blank(run)
-    return _called(replace(run, blanks=0), speech)
+    if answer.calls:
+        return _called(replace(run, blanks=0), speech)
+    return _spoke(run, speech) if speech.text else _blank(run)
+
+
+def _withheld(run: Run, speech: Speech) -> Decision:
+    """A content filter stopped the answer: only what was already seen is recorded (case B34)."""
+    seen = _said(speech, "filler", wanted=False)
+    if run.closing is not None:
+        return _gave_up(run, seen)
+    reason = "The model's content filter stopped the answer."
+    return _finish(run, Outcome.FAILED, reason=reason, before=seen)
 
 
 def _spoke(run: Run, speech: Speech) -> Decision:
@@ -100,7 +134,7 @@ def _blank(run: Run) -> Decision:
 def _closed(run: Run, speech: Speech) -> Decision:
     """End with the one-turn closing answer; calls in it are not executed."""
     text = speech.text
-    if not text and run.blanks < 1:
+    if not text and run.blanks < CLOSING_BLANKS_ALLOWED:
         return replace(run, blanks=run.blanks + 1), (Ask(closing=run.closing),)
     if run.closing is Closing.COMPLETION:
         said = _said(speech, "final_response") if text else ()
@@ -108,23 +142,17 @@ def _closed(run: Run, speech: Speech) -> Decision:
     return _limit_reached(run, speech)
 
 
-def _limit_reached(run: Run, speech: Speech | None) -> Decision:
+def _limit_reached(run: Run, speech: Speech) -> Decision:
     """Tell the user where things stand; never completed (design D3.6)."""
-    if speech is None or not speech.text:
+    fails = run.rules.on_limit == "fail"
+    if not speech.text and not fails:
         speech = Speech(answer=ModelAnswer(text=wording.LIMIT_REPLY), shown=False)
-    if run.rules.on_limit == "fail":
-        return _finish(
-            run,
-            Outcome.FAILED,
-            reason=f"Budget exhausted: {run.limit}.",
-            before=_said(speech, "final_response"),
-        )
     return _finish(
         run,
-        Outcome.INPUT_REQUIRED,
-        text=speech.text,
+        Outcome.FAILED if fails else Outcome.INPUT_REQUIRED,
+        text="" if fails else speech.text,
         reason=f"Budget exhausted: {run.limit}.",
-        before=_said(speech, "input_required"),
+        before=_said(speech, "final_response" if fails else "input_required"),
     )
 
 
@@ -161,12 +189,7 @@ def reviewed(run: Run, changed: Mapping[str, Any]) -> Decision:
         changed: Slots that the hook set.
     """
     batch = _required(run.batch)
-    run = replace(
-        run,
-        slots={**run.slots, **changed},
-        slots_set={**run.slots_set, **changed},
-        batch=None,
-    )
+    run = replace(_with_slots(run, changed), batch=None)
     completed = any(call.planned.completes and not call.result.is_error for call in batch.done)
     if run.exit_met():
         return _finish(run, Outcome.COMPLETED)
@@ -199,7 +222,7 @@ def _exceeded(run: Run) -> str | None:
     rules = run.rules
     if any(count >= rules.max_repeats for _, count in run.repeats.values()):
         return "repeats"
-    if any(count >= rules.max_repeats for count in run.refusals.values()):
+    if max((run.cuts, *run.refusals.values())) >= rules.max_repeats:
         return "refusals"
     if rules.max_tokens is not None and run.tokens >= rules.max_tokens:
         return "tokens"
@@ -217,18 +240,29 @@ def _close_for(run: Run, limit: str, before: tuple[Action, ...] = ()) -> Decisio
     return run, (*before, Ask(closing=Closing.LIMIT))
 
 
-def out_of_time(run: Run, results: Mapping[int, ToolResult] | None = None) -> Decision:
-    """The turn's time is up: answer what is open, then close with what time is left."""
-    run, actions = _abandoned(run, results, wording.NOT_EXECUTED)
+def out_of_time(run: Run) -> Decision:
+    """No time is left to ask: close with what is kept for the closing answer."""
     if run.closing is not None:
-        return _gave_up(replace(run, limit=run.limit or "time"), actions)
-    return _close_for(run, "time", actions)
+        return _gave_up(run, ())
+    return _close_for(run, "time")
+
+
+def overdue(run: Run, results: Mapping[int, ToolResult]) -> Decision:
+    """Something held the turn until its deadline: answer what is open and end without a model.
+
+    Args:
+        run: State, whatever it was doing.
+        results: Results of the open calls as far as there are any, by position.
+    """
+    run, actions = _abandoned(run, results)
+    return _gave_up(replace(run, limit=run.limit or "time"), actions)
 
 
 def _gave_up(run: Run, before: tuple[Action, ...]) -> Decision:
+    """The closing answer did not come: an accepted completion stands, a limit is told."""
     if run.closing is Closing.COMPLETION:
         return _finish(run, Outcome.COMPLETED, before=before)
-    run, actions = _limit_reached(run, None)
+    run, actions = _limit_reached(run, Speech(answer=ModelAnswer(), shown=False))
     return run, (*before, *actions)
 
 
@@ -239,42 +273,44 @@ def model_failed(run: Run, reason: str) -> Decision:
     return _finish(run, Outcome.FAILED, reason=reason)
 
 
-def cancelled(run: Run, results: Mapping[int, ToolResult] | None = None) -> Decision:
-    """The turn was stopped: close the history, say nothing (design D3.10)."""
-    run, actions = _abandoned(run, results, wording.CANCELLED)
+def cancelled(run: Run, results: Mapping[int, ToolResult]) -> Decision:
+    """The turn was stopped: close the history, say nothing (design D3.10).
+
+    Args:
+        run: State, whatever it was doing.
+        results: Results of the open calls as far as there are any, by position.
+    """
+    run, actions = _abandoned(run, results)
     ends = run.rules.on_cancel == "end"
     outcome = Outcome.CANCELLED if ends else Outcome.INPUT_REQUIRED
     return _finish(run, outcome, reason="The turn was cancelled.", before=actions)
 
 
-def _abandoned(
-    run: Run, results: Mapping[int, ToolResult] | None, missing: str
-) -> tuple[Run, tuple[Action, ...]]:
-    """Answer the calls of an open batch: with what they gave, else with `missing`."""
-    if run.batch is None or run.batch.done:
-        return replace(run, batch=None), ()
-    known = {
-        call.position: ToolResult(text=missing, is_error=True, outcome_unknown=True)
-        for call in run.batch.executable
-    }
-    run, actions = _batch_closed(run, {**known, **(results or {})})
+def _abandoned(run: Run, results: Mapping[int, ToolResult]) -> tuple[Run, tuple[Action, ...]]:
+    """Answer the calls of a batch that is still open."""
+    actions: tuple[Action, ...] = ()
+    if run.batch is not None and not run.batch.done:
+        run = replace(run, batch=replace(run.batch, abandoned=True))
+        run, actions = _batch_closed(run, results)
     return replace(run, batch=None), actions
 
 
-def _batch_closed(run: Run, results: Mapping[int, ToolResult]) -> tuple[Run, tuple[Action, ...]]:
+def _batch_closed(run: Run, given: Mapping[int, ToolResult]) -> tuple[Run, tuple[Action, ...]]:
     """Answer every call, in call order, and keep the step for the history."""
     batch = _required(run.batch)
+    results = {c.position: told(given.get(c.position, NOT_EXECUTED)) for c in batch.executable}
+    run = counted(run, batch, results)
     actions: list[Action] = []
     if batch.speech.shown and not batch.text_said:
-        failed = batch.failed(results)
-        actions.extend(_said(batch.speech, "filler" if failed else "final_response"))
+        accepted = not (batch.abandoned or batch.failed(results))
+        actions.extend(_said(batch.speech, "final_response" if accepted else "filler"))
         batch = replace(batch, text_said=True)
     done: list[CallDone] = []
     for call in batch.calls:
-        run, result = _carried_out(run, batch, call, results)
-        done.append(CallDone(planned=call, result=result))
+        done.append(CallDone(planned=call, result=answer_to(run, batch, call, results)))
         actions.append(done[-1])
-        if call.slot is not None:
+        if call.sets_slot and call.slot is not None:
+            run = _with_slots(run, {call.slot: call.value})
             actions.append(SlotChanged(name=call.slot, value=call.value))
     step = Step(
         text=batch.speech.text if batch.text_said else "",
@@ -286,37 +322,11 @@ def _batch_closed(run: Run, results: Mapping[int, ToolResult]) -> tuple[Run, tup
     return replace(run, steps=(*run.steps, step), batch=batch), tuple(actions)
 
 
-def _carried_out(
-    run: Run, batch: Batch, call: Planned, results: Mapping[int, ToolResult]
-) -> tuple[Run, ToolResult]:
-    if call.refusal is not None:
-        run = run if call.superseded else _refused(run, call)
-        return run, ToolResult(text=call.refusal, is_error=True)
-    if call.slot is not None:
-        slots = {**run.slots, call.slot: call.value}
-        run = replace(run, slots=slots, slots_set={**run.slots_set, call.slot: call.value})
-        return run, ToolResult(text=wording.slot_set(call.slot, call.value))
-    if call.completes:
-        failed = batch.failed(results)
-        if failed:
-            return run, ToolResult(text=wording.task_not_accepted(failed), is_error=True)
-        return run, ToolResult(text=wording.TASK_ACCEPTED)
-    return _counted(run, call, results[call.position])
-
-
-def _counted(run: Run, call: Planned, result: ToolResult) -> tuple[Run, ToolResult]:
-    """Count equal results of equal calls; point the model at them."""
-    last, count = run.repeats.get(call.key, ("", 0))
-    count = count + 1 if last == result.text else 1
-    run = replace(run, repeats={**run.repeats, call.key: (result.text, count)})
-    if count > 1:
-        result = replace(result, text=f"{result.text}\n{wording.repeated(count)}")
-    return run, result
-
-
-def _refused(run: Run, call: Planned) -> Run:
-    count = run.refusals.get(call.name, 0) + 1
-    return replace(run, refusals={**run.refusals, call.name: count})
+def _with_slots(run: Run, changed: Mapping[str, Any]) -> Run:
+    """New values; the same object when nothing changes, so that no prompt is built again."""
+    if not changed:
+        return run
+    return replace(run, slots={**run.slots, **changed}, slots_set={**run.slots_set, **changed})
 
 
 def _record(call: Planned, result: ToolResult) -> CallRecord:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rasa_react_ext.engine.text import visible
 from rasa_react_ext.errors import FeedbackError
 
 __all__ = ["SlotSpec"]
@@ -31,14 +32,12 @@ class SlotSpec:
         name: Name of the slot.
         type: The host's type name, e.g. `text`, `float`, `categorical`.
         allowed_values: Values of a categorical slot, in the domain's order.
-        fillable: Whether the slot's mappings let a model fill it.
         check: The domain's validation of the slot: a reason, or None if it is fine.
     """
 
     name: str
     type: str
     allowed_values: Sequence[Any] = ()
-    fillable: bool = True
     check: Callable[[Any], str | None] | None = None
 
     @property
@@ -70,7 +69,7 @@ class SlotSpec:
         Raises:
             FeedbackError: The value does not fit, or the domain rejects it.
         """
-        if value is None or (isinstance(value, str) and not value.strip()):
+        if value is None or (isinstance(value, str) and not visible(value)):
             raise FeedbackError("an empty value cannot be stored; ask the user for it.")
         converters: Mapping[str, Callable[[Any], Any]] = {
             "text": _text,
@@ -78,7 +77,7 @@ class SlotSpec:
             "float": _number,
             "list": _sequence,
         }
-        if self.type in _CHOICES:
+        if self.type in _CHOICES and self.choices:
             converted = self._choice(value)
         else:
             converted = converters.get(self.type, lambda same: same)(value)
@@ -88,18 +87,19 @@ class SlotSpec:
         return converted
 
     def _choice(self, value: Any) -> Any:
-        wanted = str(value).strip().casefold()
-        for choice in self.choices:
-            if str(choice).casefold() == wanted:
-                return choice
+        written = str(value).strip()
+        for same in (str, lambda choice: str(choice).casefold()):
+            for choice in self.choices:
+                if same(choice) == same(written):
+                    return choice
         allowed = ", ".join(repr(choice) for choice in self.choices)
         raise FeedbackError(f"{value!r} is not one of the allowed values: {allowed}.")
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list | dict):
+        raise FeedbackError("a plain text is needed.")
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _boolean(value: Any) -> bool:
@@ -116,7 +116,7 @@ def _boolean(value: Any) -> bool:
 def _number(value: Any) -> float:
     try:
         number = float("nan") if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         number = float("nan")
     if not math.isfinite(number):
         raise FeedbackError(f"{value!r} is not a number.")
@@ -127,7 +127,7 @@ def _sequence(value: Any) -> list[Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (RecursionError, ValueError):
             value = None
     if not isinstance(value, list):
         raise FeedbackError('a list of values is needed, e.g. ["first", "second"].')

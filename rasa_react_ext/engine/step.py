@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rasa_react_ext.engine.message import Message
 
-__all__ = ["CallRecord", "Step"]
+__all__ = ["CallRecord", "Step", "safe_word"]
+
+WORD_LIMIT = 64
+
+
+def safe_word(word: str) -> str:
+    """A name or id of which every provider accepts each character; may be empty."""
+    kept = (c if (c.isascii() and c.isalnum()) or c in "_-" else "_" for c in word[:WORD_LIMIT])
+    return "".join(kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +76,9 @@ class Step:
         ]
         return [assistant, *results]
 
-    def without_extras(self) -> Step:
-        """The same step for another model, which must not see foreign fields."""
-        return Step(
-            text=self.text,
-            calls=tuple(
-                CallRecord(id=c.id, name=c.name, arguments=c.arguments, result=c.result)
-                for c in self.calls
-            ),
-            model=self.model,
-        )
+    def seen_by(self, model: str) -> Step:
+        """The step as `model` may see it: another model's own fields and ids mean nothing to it."""
+        if self.model == model:
+            return self
+        calls = tuple(replace(call, id=safe_word(call.id), extra={}) for call in self.calls)
+        return replace(self, calls=calls, extra={})

@@ -9,21 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
-    "CANCELLED",
     "CONTINUE",
     "CUT_OFF",
     "LIMIT_REPLY",
-    "NOT_ALLOWED",
     "NOT_EXECUTED",
+    "NO_RESULT",
     "OPENING",
     "STOPPED",
+    "STOPPED_CALL",
     "SUPERSEDED",
     "TASK_ACCEPTED",
     "TASK_DESCRIPTION",
+    "called",
     "completion_request",
+    "failed",
     "limit_request",
     "missing_tools",
     "repeated",
+    "result_of",
     "slot_refused",
     "slot_set",
     "task_not_accepted",
@@ -32,17 +35,18 @@ __all__ = [
 ]
 
 NAMES_SHOWN = 40
+NAME_SHOWN = 100
 
 OPENING = "(The conversation begins.)"
 CONTINUE = "(Go on with your task.)"
 STOPPED = "(I was interrupted here.)"
 
-CANCELLED = (
+STOPPED_CALL = (
     "The turn was stopped while this call was running. Whether it took effect is unknown: "
     "check before you repeat it."
 )
 NOT_EXECUTED = "This call was not executed."
-NOT_ALLOWED = "This call was not executed: no tool may be called for this answer."
+NO_RESULT = "(The tool gave no result.)"
 CUT_OFF = (
     "This call was not executed because your answer was cut off before its end. "
     "Send the call again, with shorter text around it."
@@ -68,8 +72,13 @@ def completion_request() -> str:
     )
 
 
-def limit_request(budget: str) -> str:
-    """Ask for an honest status report after `budget` ran out."""
+def limit_request(budget: str, *, goes_on: bool) -> str:
+    """Ask for an honest status report after `budget` ran out.
+
+    Args:
+        budget: The budget that ran out.
+        goes_on: Whether the user can answer; else the assignment ends here.
+    """
     reasons = {
         "steps": "the number of steps allowed for one reply is used up",
         "time": "the time allowed for one reply is used up",
@@ -77,9 +86,10 @@ def limit_request(budget: str) -> str:
         "repeats": "the same call keeps giving the same result",
         "refusals": "calls that cannot be carried out keep coming back",
     }
+    end = " and ask how to go on" if goes_on else "; ask nothing, because you cannot go on"
     return (
         f"You must stop working for now because {reasons[budget]}. Do not call tools. Tell the "
-        "user in two or three sentences what is done, what is still open, and ask how to go on. "
+        f"user in two or three sentences what is done and what is still open{end}. "
         "Do not claim that anything unfinished is finished."
     )
 
@@ -95,6 +105,7 @@ def missing_tools(origins: Sequence[str]) -> str:
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:
     """Refuse a call to a tool that was not offered."""
+    name = name[:NAME_SHOWN]
     if not known:
         return f"There is no tool {name!r}; no tools are available. Answer in words."
     shown = ", ".join(sorted(known)[:NAMES_SHOWN])
@@ -129,9 +140,24 @@ def repeated(count: int) -> str:
     )
 
 
-def timed_out(name: str, seconds: float) -> str:
-    """Answer a call that took too long."""
-    return (
-        f"Tool {name!r} gave no answer within {seconds:g} seconds and was given up. "
-        "Whether it took effect is unknown: check before you repeat it."
-    )
+def timed_out(name: str, seconds: float, *, unknown: bool) -> str:
+    """Answer a call that took too long; `unknown` if it may have had an effect."""
+    text = f"Tool {name!r} gave no answer within {seconds:g} seconds and was given up."
+    if not unknown:
+        return text
+    return f"{text} Whether it took effect is unknown: check before you repeat it."
+
+
+def failed(name: str, problem: str) -> str:
+    """Answer a call whose tool broke."""
+    return f"Tool {name!r} failed: {problem}"
+
+
+def called(name: str, arguments: str) -> str:
+    """A call in words, for a request that offers no tools."""
+    return f"(I called {name} with {arguments}.)"
+
+
+def result_of(name: str, result: str) -> str:
+    """A result in words, for a request that offers no tools."""
+    return f"(Result of {name}: {result})"
