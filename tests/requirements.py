@@ -50,4 +50,6 @@ REQUIREMENTS: dict[str, str] = {
     ),
     "b60": "A cancelled call tells the server, and a failing notification hides nothing.",
     "b63": "A server that is down takes away its own tools only; it is named and tried again.",
+    "b81": "A streamed artifact is shown once: chunks are joined, a whole task replaces them.",
+    "b87": "Every task state in both spellings has an outcome; an unknown one is bounded.",
 }
