@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from demo.assistant import train
 from demo.backend import ROOT, project_environment, scripted_model
@@ -55,14 +56,15 @@ def running_sample(config: Path = ROOT / "config.yml") -> Iterator[Sample]:
         config: The configuration to train with; each is trained once per process.
     """
     with (
-        host_output(shown=False),
         running_market() as market_url,
         scripted_model() as (model, server),
         project_environment(market_url=market_url, model=model, cache=_work() / "cache"),
     ):
-        archive = _trained(config, config.read_text(encoding="utf-8"))
-        _read_settings()
-        forget_agents()
+        # The host's own warnings are not under test; the block of the caller keeps its filters.
+        with host_output(shown=False):
+            archive = _trained(config, config.read_text(encoding="utf-8"))
+            _read_settings()
+            forget_agents()
         try:
             yield Sample(archive=archive, market_url=market_url, model=server)
         finally:
@@ -76,6 +78,11 @@ def run_stories(sample: Sample, stories: Path) -> list[StoryResult]:
         sample: The running sample.
         stories: A file in the host's e2e format.
     """
+    with host_output(shown=False):
+        return [_story_result(result) for result in _run(sample, stories)]
+
+
+def _run(sample: Sample, stories: Path) -> Sequence[Any]:
     from rasa.core.config.configuration import Configuration
     from rasa.e2e_test.e2e_test_runner import E2ETestRunner
     from rasa.e2e_test.utils.io import read_test_cases
@@ -89,7 +96,7 @@ def run_stories(sample: Sample, stories: Path) -> list[StoryResult]:
         model_path=str(sample.archive), endpoints=endpoints, test_case_path=stories
     )
 
-    async def run() -> Sequence[object]:
+    async def run() -> Sequence[Any]:
         async with AgentsConnectionCleanup():
             return await runner.run_tests(
                 suite.test_cases,
@@ -98,17 +105,18 @@ def run_stories(sample: Sample, stories: Path) -> list[StoryResult]:
                 input_metadata=suite.metadata,
             )
 
-    return [_story_result(result) for result in asyncio.run(run())]
+    return asyncio.run(run())
 
 
 def forget_agents() -> None:
     """Empty the host's process-wide register of agents: what a test left there outlives it."""
-    from rasa.agents.agent_manager import AgentManager
+    with host_output(shown=False):
+        from rasa.agents.agent_manager import AgentManager
 
     AgentManager().agents.clear()
 
 
-def _story_result(result: object) -> StoryResult:
+def _story_result(result: Any) -> StoryResult:
     failure = result.assertion_failure
     problem = ""
     if not result.pass_status:
