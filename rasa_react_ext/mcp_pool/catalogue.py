@@ -6,6 +6,7 @@ One reading serves all agents. A failed refresh keeps the list that was known.
 from __future__ import annotations
 
 import asyncio
+import json
 
 from mcp import types
 from mcp.shared.exceptions import McpError
@@ -21,7 +22,8 @@ __all__ = ["Catalogue"]
 _LIST_SECONDS = 10.0
 _REFRESH_PAUSE_SECONDS = 5.0
 _MAX_PAGES = 200
-_MAX_TOOLS = 1_000
+_MAX_TOOLS = 500
+_MAX_SIZE = 1_000_000
 
 
 class _Page(types.PaginatedResult):
@@ -101,9 +103,7 @@ class Catalogue:
             seen.add(cursor)
         else:
             self._tell_bound(f"there were more than {_MAX_PAGES} pages")
-        if len(found) > _MAX_TOOLS:
-            self._tell_bound(f"there were {len(found)} tools")
-        return _first_of_each_name(found)[:_MAX_TOOLS]
+        return self._bounded(_first_of_each_name(found))
 
     def _readable(self, raw: list[object]) -> list[types.Tool]:
         tools: list[types.Tool] = []
@@ -114,6 +114,20 @@ class Catalogue:
                 self._tell_bound(f"a tool has no valid definition ({error.error_count()} faults)")
         return tools
 
+    def _bounded(self, tools: list[types.Tool]) -> tuple[types.Tool, ...]:
+        """As many tools as a model can be offered at all."""
+        if len(tools) > _MAX_TOOLS:
+            self._tell_bound(f"there were {len(tools)}, and {_MAX_TOOLS} are the limit")
+        kept: list[types.Tool] = []
+        size = 0
+        for tool in tools[:_MAX_TOOLS]:
+            size += len(json.dumps(tool.inputSchema)) + len(tool.description or "")
+            if size > _MAX_SIZE:
+                self._tell_bound(f"{tool.name!r} and the rest would exceed {_MAX_SIZE} characters")
+                break
+            kept.append(tool)
+        return tuple(kept)
+
     def _tell_bound(self, why: str) -> None:
         text = f"Not all tools are offered: {why}."
         self._report(PoolEvent(kind="tools_bounded", server=self._name, text=text))
@@ -123,9 +137,9 @@ class Catalogue:
         self._report(PoolEvent(kind="tools_refresh_failed", server=self._name, text=text))
 
 
-def _first_of_each_name(tools: list[types.Tool]) -> tuple[types.Tool, ...]:
+def _first_of_each_name(tools: list[types.Tool]) -> list[types.Tool]:
     """A server that lists a name twice means one tool: calls carry only the name."""
     named: dict[str, types.Tool] = {}
     for tool in tools:
         named.setdefault(tool.name, tool)
-    return tuple(named.values())
+    return list(named.values())

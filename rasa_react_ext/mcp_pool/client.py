@@ -11,9 +11,13 @@ from functools import lru_cache
 
 import httpx
 
+from rasa_react_ext.mcp_pool.auth import GuardedAuth
 from rasa_react_ext.mcp_pool.spec import ServerSpec
 
-__all__ = ["http_client"]
+__all__ = ["NOT_SENT", "http_client", "in_words"]
+
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+"""Errors after which nothing of the request has reached the server."""
 
 # Common servers drop idle connections after 5 s. A connection reused in that moment
 # loses the call with its outcome unknown, so ours are given up earlier.
@@ -30,10 +34,15 @@ def http_client(spec: ServerSpec) -> httpx.AsyncClient:
     tls = _tls(spec.verify, spec.ca_file, spec.client_cert_file, spec.client_key_file)
     return httpx.AsyncClient(
         headers=dict(spec.headers),
-        auth=spec.auth,
+        auth=None if spec.auth is None else GuardedAuth(spec.name, spec.auth),
         timeout=httpx.Timeout(None, connect=spec.connect_timeout_seconds, write=30.0),
         transport=httpx.AsyncHTTPTransport(verify=tls, limits=_LIMITS, socket_options=_KEEPALIVE),
     )
+
+
+def in_words(error: Exception) -> str:
+    """What to say of a network error; many have no text of their own."""
+    return str(error) or type(error).__name__
 
 
 @lru_cache(maxsize=32)

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Literal
 
 from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
+from rasa_react_ext.mcp_pool.callback import Callbacks
 from rasa_react_ext.mcp_pool.event import EventKind, PoolEvent, Report
 from rasa_react_ext.mcp_pool.owner import OpenSession
 from rasa_react_ext.mcp_pool.spec import ServerSpec
@@ -36,8 +37,9 @@ class Connection:
         changes: Grows when the server says that its tools have changed.
     """
 
-    def __init__(self, spec: ServerSpec, report: Report) -> None:
+    def __init__(self, spec: ServerSpec, callbacks: Callbacks, report: Report) -> None:
         self._spec = spec
+        self._callbacks = callbacks
         self._report = report
         self._max_retries = spec.max_retries
         self._current: OpenSession | None = None
@@ -117,7 +119,12 @@ class Connection:
         try:
             for attempt in count():
                 try:
-                    self._current = await OpenSession.open(self._spec, self._tools_changed)
+                    self._current = await OpenSession.open(
+                        self._spec,
+                        tools_changed=self._tools_changed,
+                        callbacks=self._callbacks,
+                        report=self._report,
+                    )
                 except PeerError as error:
                     await self._failed(attempt, error)
                 else:

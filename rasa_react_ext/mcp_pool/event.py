@@ -12,7 +12,16 @@ from typing import Any, Literal
 __all__ = ["EventKind", "PoolEvent", "Report", "ignore"]
 
 EventKind = Literal[
-    "connected", "lost", "down", "tools_listed", "tools_bounded", "tools_refresh_failed"
+    "connected",
+    "lost",
+    "down",
+    "tools_bounded",
+    "tools_refresh_failed",
+    "result_mismatch",
+    "bad_message",
+    "declined",
+    "server_log",
+    "stderr",
 ]
 
 

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 
 from mcp import types
-from mcp.shared.session import ProgressFnT, ReceiveResultT
+from mcp.shared.session import ReceiveResultT
 
 from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
+from rasa_react_ext.mcp_pool.callback import Callbacks
+from rasa_react_ext.mcp_pool.caller import Caller
+from rasa_react_ext.mcp_pool.event import Report
 from rasa_react_ext.mcp_pool.session import Session
 from rasa_react_ext.mcp_pool.spec import ServerSpec
+from rasa_react_ext.mcp_pool.sse import open_sse
+from rasa_react_ext.mcp_pool.stdio import open_stdio
 from rasa_react_ext.mcp_pool.streamable_http import open_streamable_http
-from rasa_react_ext.mcp_pool.wire import Loss, SessionClosedError
+from rasa_react_ext.mcp_pool.wire import Loss, SessionClosedError, Wire
 
 __all__ = ["OpenSession"]
 
 _POLITE_SECONDS = 5.0
-_FORCED_SECONDS = 3.0
+_FORCED_SECONDS = 5.0
 _LINGER_SECONDS = 60.0
 
 
@@ -35,9 +40,18 @@ class OpenSession:
         info: What the server said about itself, once open.
     """
 
-    def __init__(self, spec: ServerSpec, tools_changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        spec: ServerSpec,
+        *,
+        tools_changed: Callable[[], None],
+        callbacks: Callbacks,
+        report: Report,
+    ) -> None:
         self._spec = spec
         self._tools_changed = tools_changed
+        self._callbacks = callbacks
+        self._report = report
         self._session: Session | None = None
         self._loss: PeerError | None = None
         self._in_flight = 0
@@ -49,13 +63,26 @@ class OpenSession:
         self._task = asyncio.create_task(self._own(), name=f"mcp session {spec.name}")
 
     @classmethod
-    async def open(cls, spec: ServerSpec, tools_changed: Callable[[], None]) -> OpenSession:
+    async def open(
+        cls,
+        spec: ServerSpec,
+        *,
+        tools_changed: Callable[[], None],
+        callbacks: Callbacks,
+        report: Report,
+    ) -> OpenSession:
         """Open and initialise a session, within the connect time limit.
+
+        Args:
+            spec: The server.
+            tools_changed: Called when the server says that its tools have changed.
+            callbacks: Who answers what the server asks.
+            report: Gets what a person may want to know.
 
         Raises:
             PeerError: It did not work; nothing is left behind.
         """
-        opening = cls(spec, tools_changed)
+        opening = cls(spec, tools_changed=tools_changed, callbacks=callbacks, report=report)
         try:
             async with asyncio.timeout(spec.connect_timeout_seconds):
                 await opening._settled.wait()
@@ -88,22 +115,26 @@ class OpenSession:
         self,
         request: types.ClientRequest,
         result_type: type[ReceiveResultT],
-        progress: ProgressFnT | None = None,
+        caller: Caller | None = None,
     ) -> ReceiveResultT:
         """Send one request; no time limit of its own.
+
+        Args:
+            request: The request.
+            result_type: What the answer is read as.
+            caller: Answers what the server asks meanwhile.
 
         Raises:
             PeerError: The request was lost; the subclass says whether it may have run.
             McpError: The server answered with a protocol error.
         """
         if self._session is None or not self.usable:
-            raise self._loss or ConnectionLostError(self._spec.name, "the session is closed")
+            why = str(self._loss) if self._loss is not None else "the session is closed"
+            raise ConnectionLostError(self._spec.name, why)
         self._in_flight += 1
         self._idle.clear()
         try:
-            return await self._session.send_request(
-                request, result_type, progress_callback=progress
-            )
+            return await self._session.ask(request, result_type, caller)
         finally:
             self._in_flight -= 1
             if not self._in_flight:
@@ -130,8 +161,14 @@ class OpenSession:
     async def _own(self) -> None:
         try:
             async with (
-                open_streamable_http(self._spec, self.retire) as wire,
-                Session(wire, name=self._spec.name, tools_changed=self._tools_changed) as session,
+                self._open_wire() as wire,
+                Session(
+                    wire,
+                    name=self._spec.name,
+                    tools_changed=self._tools_changed,
+                    callbacks=self._callbacks,
+                    report=self._report,
+                ) as session,
             ):
                 self._session = session
                 self.info = await session.initialize()
@@ -150,6 +187,15 @@ class OpenSession:
                 self._session.fail_all(
                     OutcomeUnknownError(self._spec.name, f"connection lost: {self._loss}")
                 )
+
+    def _open_wire(self) -> AbstractAsyncContextManager[Wire]:
+        match self._spec.transport:
+            case "http":
+                return open_streamable_http(self._spec, self.retire)
+            case "sse":
+                return open_sse(self._spec, self.retire)
+            case "stdio":
+                return open_stdio(self._spec, self.retire, self._report)
 
 
 def _as_peer_error(name: str, error: Exception) -> PeerError:

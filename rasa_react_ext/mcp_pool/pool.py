@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
+from rasa_react_ext.mcp_pool.callback import Callbacks
 from rasa_react_ext.mcp_pool.catalogue import Catalogue
 from rasa_react_ext.mcp_pool.connection import Connection
 from rasa_react_ext.mcp_pool.event import Report, ignore
@@ -20,6 +21,7 @@ __all__ = ["Pool"]
 
 _Loop = asyncio.AbstractEventLoop
 _CLOSE_SECONDS = 10.0
+_NOBODY = Callbacks()
 
 
 class Pool:
@@ -27,15 +29,21 @@ class Pool:
 
     Usable from any event loop, and from several one after the other; sessions are
     opened by the first use or by `warm`.
+
+    Attributes:
+        callbacks: Who answers what servers ask during calls.
+        report: Takes what a person may want to know about servers.
     """
 
-    def __init__(self, report: Report = ignore) -> None:
+    def __init__(self, report: Report = ignore, callbacks: Callbacks = _NOBODY) -> None:
         """Create a pool that is connected to nothing.
 
         Args:
             report: Takes what a person may want to know about servers.
+            callbacks: Who answers what servers ask during calls.
         """
-        self._report = report
+        self.report = report
+        self.callbacks = callbacks
         self._loops: dict[_Loop, dict[SessionKey, Catalogue]] = {}
 
     async def __aenter__(self) -> Self:
@@ -68,7 +76,8 @@ class Pool:
         key = spec.key
         found = mine.get(key)
         if found is None:
-            found = mine[key] = Catalogue(Connection(spec, self._report), spec.name, self._report)
+            connection = Connection(spec, self.callbacks, self.report)
+            found = mine[key] = Catalogue(connection, spec.name, self.report)
         found.connection.share(spec)
         return found
 

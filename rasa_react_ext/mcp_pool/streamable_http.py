@@ -10,13 +10,13 @@ client shields its cleaning up from scopes only, and would lose its sockets othe
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 import anyio
 import httpx
 from anyio.abc import TaskGroup
-from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp.shared.message import SessionMessage
 from mcp.types import (
     JSONRPCError,
     JSONRPCMessage,
@@ -27,15 +27,23 @@ from mcp.types import (
 )
 
 from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
-from rasa_react_ext.mcp_pool.client import http_client
+from rasa_react_ext.mcp_pool.client import NOT_SENT, http_client, in_words
 from rasa_react_ext.mcp_pool.event_stream import events
 from rasa_react_ext.mcp_pool.refusal import moved, refusal
 from rasa_react_ext.mcp_pool.spec import ServerSpec
-from rasa_react_ext.mcp_pool.wire import Inbox, Loss, Outbox, Wire, lost_answer
+from rasa_react_ext.mcp_pool.wire import (
+    Inbox,
+    Loss,
+    Outbox,
+    Wire,
+    encoded,
+    lost_answer,
+    parsed,
+    put,
+)
 
 __all__ = ["open_streamable_http"]
 
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _SESSION = "mcp-session-id"
 _NOTICE_SECONDS = 5.0
 _FAREWELL_SECONDS = 2.0
@@ -131,10 +139,10 @@ class _Server:
                         return
                 self._url = target
             raise PeerError(self.name, "too many redirects; set url to the final address")
-        except _NOT_SENT as error:
+        except NOT_SENT as error:
             raise self._unreachable(error) from error
         except httpx.HTTPError as error:
-            raise OutcomeUnknownError(self.name, f"connection lost: {_words(error)}") from error
+            raise OutcomeUnknownError(self.name, f"connection lost: {in_words(error)}") from error
 
     async def say_goodbye(self) -> None:
         """End the session at the server, if it still knows it."""
@@ -154,8 +162,8 @@ class _Server:
 
     def _unreachable(self, error: httpx.HTTPError) -> PeerError:
         if error.request.url.host != self._url.host or error.request.url.port != self._url.port:
-            return PeerError(self.name, f"cannot authenticate: {_words(error)}")
-        gone = ConnectionLostError(self.name, f"cannot connect: {_words(error)}")
+            return PeerError(self.name, f"cannot authenticate: {in_words(error)}")
+        gone = ConnectionLostError(self.name, f"cannot connect: {in_words(error)}")
         self._lose(gone)
         return gone
 
@@ -191,15 +199,15 @@ class _Sender:
         self, message: JSONRPCMessage, request: JSONRPCRequest, scope: anyio.CancelScope
     ) -> None:
         """Send one request; an answer reaches the session unless the scope is cancelled."""
-        answer = _Answer(self._server, self._put, request)
+        answer = _Answer(self._server, self._inbox, request)
         try:
             with scope:
-                async with self._server.exchange("POST", _body(message)) as response:
+                async with self._server.exchange("POST", encoded(message)) as response:
                     await answer.read(response)
                 await self._resume(answer)
         except PeerError as error:
             if not answer.complete:
-                await self._put(lost_answer(request.id, error))
+                await put(self._inbox, lost_answer(request.id, error))
         finally:
             self._requests.pop(request.id, None)
 
@@ -221,7 +229,7 @@ class _Sender:
     async def _notify(self, message: JSONRPCMessage) -> None:
         """Send what needs no answer; a failure shows at the next request."""
         with suppress(PeerError), anyio.move_on_after(_NOTICE_SECONDS):
-            async with self._server.exchange("POST", _body(message)) as response:
+            async with self._server.exchange("POST", encoded(message)) as response:
                 await response.aread()
         root = message.root
         if isinstance(root, JSONRPCNotification) and root.method == "notifications/cancelled":
@@ -240,7 +248,7 @@ class _Sender:
                         last_id = event.id or last_id
                         pause = event.retry_ms / 1000 if event.retry_ms is not None else pause
                         if event.data and event.name == "message":
-                            await self._put(_parse(event.data, None))
+                            await put(self._inbox, parsed(event.data, None))
             except (ConnectionLostError, OutcomeUnknownError):
                 pass
             except PeerError:
@@ -248,17 +256,13 @@ class _Sender:
             failures = 0 if anyio.current_time() - opened > _STEADY_SECONDS else failures + 1
             await anyio.sleep(min(pause * 2 ** min(failures, 10), _LAST_RETRY_SECONDS))
 
-    async def _put(self, item: SessionMessage | Exception) -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._inbox.send(item)
-
 
 class _Answer:
     """The answer to one request, over as many streams as it takes."""
 
-    def __init__(self, server: _Server, put: _Put, request: JSONRPCRequest) -> None:
+    def __init__(self, server: _Server, inbox: Inbox, request: JSONRPCRequest) -> None:
         self._server = server
-        self._put = put
+        self._inbox = inbox
         self._id = request.id
         self._starting = request.method == "initialize"
         self._retry_ms: int | None = None
@@ -301,34 +305,14 @@ class _Answer:
                     drain.deadline = anyio.current_time() + _DRAIN_SECONDS
 
     async def _take(self, data: str | bytes) -> None:
-        item = _parse(data, self._id)
+        item = parsed(data, self._id)
         root = item.message.root if isinstance(item, SessionMessage) else None
         if isinstance(root, JSONRPCResponse | JSONRPCError):
             self.complete = True
             if self._starting and isinstance(root, JSONRPCResponse):
                 self._server.agrees(str(root.result.get("protocolVersion", "")))
-        await self._put(item)
-
-
-_Put = Callable[[SessionMessage | Exception], Awaitable[None]]
-
-
-def _parse(data: str | bytes, related: RequestId | None) -> SessionMessage | ValueError:
-    """Read one message; what is no message is the server's fault and only reported."""
-    try:
-        message = JSONRPCMessage.model_validate_json(data)
-    except ValueError as error:
-        return error
-    return SessionMessage(message, ServerMessageMetadata(related_request_id=related))
+        await put(self._inbox, item)
 
 
 def _method(root: object) -> str:
     return root.method if isinstance(root, JSONRPCNotification) else ""
-
-
-def _body(message: JSONRPCMessage) -> bytes:
-    return message.model_dump_json(by_alias=True, exclude_none=True).encode()
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -13,17 +13,27 @@ from typing import Any
 
 from mcp import types
 from mcp.shared.exceptions import McpError
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from rasa_react_ext.engine.tool import CallContext, Tool, ToolResult
 from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
+from rasa_react_ext.mcp_pool.caller import Caller
 from rasa_react_ext.mcp_pool.connection import Status
+from rasa_react_ext.mcp_pool.deadline import Deadline
+from rasa_react_ext.mcp_pool.event import PoolEvent
 from rasa_react_ext.mcp_pool.pool import Pool
-from rasa_react_ext.mcp_pool.result import tool_result
-from rasa_react_ext.mcp_pool.schema import object_schema
+from rasa_react_ext.mcp_pool.promise import Promises
+from rasa_react_ext.mcp_pool.result import CallAnswer, tool_result
+from rasa_react_ext.mcp_pool.schema import fits_strict, object_schema, without_nulls
 from rasa_react_ext.mcp_pool.spec import ServerSpec
 from rasa_react_ext.mcp_pool.wire import SessionClosedError
 
 __all__ = ["PooledTools", "ServerState"]
+
+# A caller that keeps the same time itself would otherwise never hear what happened.
+_HEADSTART_SECONDS = 0.1
+_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +62,7 @@ class PooledTools:
         self._listed: tuple[types.Tool, ...] = ()
         self._tools: tuple[Tool, ...] = ()
         self._missing: tuple[str, ...] = ()
+        self._promises = Promises(())
 
     @property
     def server(self) -> str:
@@ -84,6 +95,7 @@ class PooledTools:
         self._missing = ()
         if listed is not self._listed:
             self._tools = tuple(_tool(tool, self._spec.name) for tool in listed)
+            self._promises = Promises(listed)
             self._listed = listed
         return self._tools
 
@@ -95,10 +107,22 @@ class PooledTools:
         A lost call is repeated only if it surely did not start or if the tool says
         that repeating is harmless. Everything but cancellation comes back as a result.
         """
-        call = _Call(self._pool, self._spec, tool, arguments, context)
         try:
-            async with asyncio.timeout(context.timeout_seconds):
-                return await call.run()
+            call = _Call(
+                pool=self._pool,
+                spec=self._spec,
+                tool=tool,
+                arguments=arguments,
+                context=context,
+                promises=self._promises,
+            )
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            return _failure(f"{tool.name}: cannot be sent: {fault['msg']}. It was not run.")
+        seconds = context.timeout_seconds - min(_HEADSTART_SECONDS, context.timeout_seconds / 20)
+        try:
+            async with Deadline(seconds, context.limit_seconds) as deadline:
+                return await call.run(deadline)
         except TimeoutError:
             text = f"{tool.name}: no answer within {context.timeout_seconds:g} s."
             return call.unknown(text) if call.sent else _failure(f"{text} It was not run.")
@@ -109,28 +133,41 @@ class _Call:
 
     def __init__(
         self,
+        *,
         pool: Pool,
         spec: ServerSpec,
         tool: Tool,
         arguments: Mapping[str, Any],
         context: CallContext,
+        promises: Promises,
     ) -> None:
         self._pool = pool
+        self._promises = promises
         self._spec = spec
         self._tool = tool
+        self._context = context
         meta = types.RequestParams.Meta(**context.meta) if context.meta else None
         self._request = types.ClientRequest(
             types.CallToolRequest(
                 params=types.CallToolRequestParams(
-                    name=tool.origin_name or tool.name, arguments=dict(arguments), _meta=meta
+                    name=tool.origin_name or tool.name,
+                    arguments=without_nulls(arguments, tool.parameters),
+                    _meta=meta,
                 )
             )
         )
         self.sent = False
 
-    async def run(self) -> ToolResult:
+    async def run(self, deadline: Deadline) -> ToolResult:
         """Try until there is an answer or another try would not be safe."""
         tries = self._spec.max_retries + 1
+        caller = Caller(
+            server=self._spec.name,
+            tool=self._tool,
+            context=self._context,
+            callbacks=self._pool.callbacks,
+            deadline=deadline,
+        )
         while True:
             tries -= 1
             try:
@@ -139,19 +176,39 @@ class _Call:
                 return _failure(f"{self._where} cannot be reached: {error}. The call was not run.")
             try:
                 self.sent = True
-                return tool_result(await session.request(self._request, types.CallToolResult))
-            except ConnectionLostError as error:
+                answer = await session.request(self._request, CallAnswer, caller)
+                return self._checked(tool_result(answer))
+            except (PeerError, McpError, ValueError) as error:
+                failed = self._failed(error, last=tries <= 0)
+            if failed is not None:
+                return failed
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _failed(self, error: Exception, *, last: bool) -> ToolResult | None:
+        """What a failed try means; None when another one is safe."""
+        text = f"{self._where}: {error}"
+        match error:
+            case ConnectionLostError():
                 self.sent = False
-                if tries <= 0:
-                    return _failure(f"{self._where}: {error}. The call was not run.")
-            except OutcomeUnknownError as error:
-                final = isinstance(error, SessionClosedError) or tries <= 0
-                if final or not self._tool.repeatable:
-                    return self.unknown(f"{self._where}: {error}.")
-            except (PeerError, McpError) as error:
-                return _failure(f"{self._where}: {error}")
-            except ValueError as error:
-                return self.unknown(f"{self._where}: the answer is no valid result: {error}")
+                return _failure(f"{text}. The call was not run.") if last else None
+            case SessionClosedError():
+                return self.unknown(f"{text}.")
+            case OutcomeUnknownError():
+                return None if self._tool.repeatable and not last else self.unknown(f"{text}.")
+            case PydanticSerializationError():
+                return _failure(f"{self._where}: cannot be sent: {error}. The call was not run.")
+            case ValidationError():
+                return self.unknown(f"{self._where}: the answer is not a tool result.")
+            case _:
+                return _failure(text)
+
+    def _checked(self, result: ToolResult) -> ToolResult:
+        """Report a value that is not what the tool promised; it is used all the same."""
+        fault = None if result.is_error else self._promises.fault(self._tool, result.value)
+        if fault is not None:
+            text = f"{self._tool.origin_name}: the result breaks the tool's output schema: {fault}"
+            self._pool.report(PoolEvent(kind="result_mismatch", server=self._spec.name, text=text))
+        return result
 
     @property
     def _where(self) -> str:
@@ -172,10 +229,12 @@ class _Call:
 def _tool(tool: types.Tool, server: str) -> Tool:
     hints = tool.annotations or types.ToolAnnotations()
     read_only = bool(hints.readOnlyHint)
+    parameters = object_schema(tool.inputSchema)
     return Tool(
         name=tool.name,
         description=tool.description or tool.title or "",
-        parameters=object_schema(tool.inputSchema),
+        parameters=parameters,
+        strict=fits_strict(parameters),
         origin=server,
         origin_name=tool.name,
         read_only=read_only,

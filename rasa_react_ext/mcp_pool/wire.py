@@ -6,15 +6,27 @@ answer that carries one of our exceptions, and the loss of the whole wire by a c
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
+import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types import CONNECTION_CLOSED, ErrorData, JSONRPCError, JSONRPCMessage, RequestId
 
 from rasa_react_ext.errors import OutcomeUnknownError, PeerError
 
-__all__ = ["Inbox", "Loss", "Outbox", "SessionClosedError", "Wire", "lost_answer"]
+__all__ = [
+    "Inbox",
+    "Loss",
+    "Outbox",
+    "SessionClosedError",
+    "Wire",
+    "encoded",
+    "lost_answer",
+    "parsed",
+    "put",
+]
 
 Inbox = MemoryObjectSendStream[SessionMessage | Exception]
 Outbox = MemoryObjectReceiveStream[SessionMessage]
@@ -43,6 +55,31 @@ class Wire:
 
     incoming: MemoryObjectReceiveStream[SessionMessage | Exception]
     outgoing: MemoryObjectSendStream[SessionMessage]
+
+
+def encoded(message: JSONRPCMessage) -> bytes:
+    """One message as JSON, on one line."""
+    return message.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+def parsed(data: str | bytes, related: RequestId | None) -> SessionMessage | ValueError:
+    """Read one message; what is no message is the server's fault and only reported.
+
+    Args:
+        data: JSON text.
+        related: Our request on whose stream it came, if any.
+    """
+    try:
+        message = JSONRPCMessage.model_validate_json(data)
+    except ValueError as error:
+        return error
+    return SessionMessage(message, ServerMessageMetadata(related_request_id=related))
+
+
+async def put(inbox: Inbox, item: SessionMessage | Exception) -> None:
+    """Hand one message to the session; a session that has ended wants none."""
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await inbox.send(item)
 
 
 def lost_answer(request_id: RequestId, error: PeerError) -> SessionMessage:

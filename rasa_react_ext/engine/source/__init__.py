@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 from rasa_react_ext.engine.source.combined import Combined
+from rasa_react_ext.engine.source.confirmed import Asks, Confirmations, Confirmed, Decision
 from rasa_react_ext.engine.source.filtered import Filtered
 from rasa_react_ext.engine.source.limited import Limited
 from rasa_react_ext.engine.source.name import safe_name
 from rasa_react_ext.engine.source.named import Named
+from rasa_react_ext.engine.source.result_store import (
+    READ_RESULT,
+    Bounded,
+    ResultStore,
+    StoredResults,
+)
 from rasa_react_ext.engine.source.wrapper import Wrapper
 
-__all__ = ["Combined", "Filtered", "Limited", "Named", "Wrapper", "safe_name"]
+__all__ = [
+    "READ_RESULT",
+    "Asks",
+    "Bounded",
+    "Combined",
+    "Confirmations",
+    "Confirmed",
+    "Decision",
+    "Filtered",
+    "Limited",
+    "Named",
+    "ResultStore",
+    "StoredResults",
+    "Wrapper",
+    "safe_name",
+]
