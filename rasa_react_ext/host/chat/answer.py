@@ -6,7 +6,7 @@ Odd answers are read as they are; judging them is the run's business.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from rasa_react_ext.engine.message import ModelAnswer, TokenUsage, ToolCall
@@ -17,10 +17,14 @@ __all__ = [
     "argument_text",
     "call_extra",
     "content_text",
+    "first_choice",
+    "mapping",
+    "mappings",
     "message_extra",
     "read_answer",
     "read_usage",
     "refusal_text",
+    "text_of",
 ]
 
 _MESSAGE_FIELDS = frozenset(
@@ -39,40 +43,58 @@ def read_answer(peer: str, body: Any) -> ModelAnswer:
     Raises:
         ModelError: The body is no chat completion at all.
     """
-    if not isinstance(body, Mapping) or not isinstance(body.get("choices"), Sequence):
+    if not isinstance(body, Mapping) or not isinstance(body.get("choices"), list):
         raise ModelError(
             peer,
             f"Model {peer!r} sent no chat completion. Check that its api_base names one.",
             kind="bad_answer",
         )
-    choice = cast("Mapping[str, Any]", next(iter(body["choices"]), None) or {})
-    message = cast("Mapping[str, Any]", choice.get("message") or {})
+    choice = first_choice(body)
+    message = mapping(choice.get("message"))
     return ModelAnswer(
         text=visible_text(content_text(message.get("content"))),
-        calls=tuple(_read_call(call) for call in message.get("tool_calls") or ()),
-        finish_reason=choice.get("finish_reason"),
-        refusal=refusal_text(message),
+        calls=tuple(_read_call(call) for call in mappings(message.get("tool_calls"))),
+        finish_reason=text_of(choice.get("finish_reason")) or None,
+        refusal=refusal_text(message) or None,
         extra=message_extra(message),
         usage=read_usage(body.get("usage")),
-        model=str(body.get("model") or ""),
+        model=text_of(body.get("model")),
     )
+
+
+def first_choice(body: Any) -> Mapping[str, Any]:
+    """The first choice of a body or chunk; empty without one."""
+    return next(iter(mappings(mapping(body).get("choices"))), {})
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is a JSON object, else an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """The JSON objects in a JSON list; empty for anything else."""
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+def text_of(value: Any) -> str:
+    """The value if it is text, else empty; numbers count as text."""
+    return str(value) if isinstance(value, str | int) else ""
 
 
 def content_text(content: Any) -> str:
     """The text of a message's content, which is a string or a list of parts."""
     if isinstance(content, str):
         return content
-    if not isinstance(content, Sequence):
-        return ""
-    parts = [part for part in content if isinstance(part, Mapping)]
-    return "".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")
+    parts = [part for part in mappings(content) if part.get("type") == "text"]
+    return "".join(text_of(part.get("text")) for part in parts)
 
 
-def refusal_text(message: Mapping[str, Any]) -> str | None:
-    """The refusal of a message, wherever the adapter left it."""
-    fields = message.get("provider_specific_fields")
-    nested = fields.get("refusal") if isinstance(fields, Mapping) else None
-    return message.get("refusal") or nested or None
+def refusal_text(message: Mapping[str, Any]) -> str:
+    """The refusal of a message, wherever the adapter left it; else empty."""
+    nested = mapping(message.get("provider_specific_fields"))
+    return text_of(message.get("refusal")) or text_of(nested.get("refusal"))
 
 
 def message_extra(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,19 +122,18 @@ def argument_text(arguments: Any) -> str | None:
 
 def read_usage(usage: Any) -> TokenUsage | None:
     """Token counts, or None when the provider sent none."""
-    if not isinstance(usage, Mapping):
+    counts = [mapping(usage).get(key) for key in ("prompt_tokens", "completion_tokens")]
+    if not any(isinstance(count, int) for count in counts):
         return None
-    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if not isinstance(prompt, int) and not isinstance(completion, int):
-        return None
-    return TokenUsage(prompt=int(prompt or 0), completion=int(completion or 0))
+    prompt, completion = (count if isinstance(count, int) else 0 for count in counts)
+    return TokenUsage(prompt=prompt, completion=completion)
 
 
 def _read_call(call: Mapping[str, Any]) -> ToolCall:
-    function = cast("Mapping[str, Any]", call.get("function") or {})
+    function = mapping(call.get("function"))
     return ToolCall(
-        id=str(call.get("id") or ""),
-        name=str(function.get("name") or ""),
+        id=text_of(call.get("id")),
+        name=text_of(function.get("name")),
         arguments=argument_text(function.get("arguments")),
         extra=call_extra(call),
     )

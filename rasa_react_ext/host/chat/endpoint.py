@@ -22,6 +22,8 @@ from rasa.shared.providers.llm.azure_openai_llm_client import AzureOpenAILLMClie
 from rasa.shared.providers.llm.openai_llm_client import OpenAILLMClient
 from rasa.shared.providers.llm.self_hosted_llm_client import SelfHostedLLMClient
 
+from rasa_react_ext.host.chat.proxy import Proxy, find_proxy
+
 __all__ = ["DEFAULT_TIMEOUT_SECONDS", "Endpoint", "find_endpoint", "timeout_seconds"]
 
 DEFAULT_TIMEOUT_SECONDS = 300.0
@@ -122,6 +124,7 @@ class Endpoint:
         body: Model name and parameters, without the conversation.
         timeout_seconds: Time for an answer, or for each next piece of a stream.
         retries: Further attempts after a failure that may pass.
+        proxy: The environment's proxy for the address, if there is one.
     """
 
     url: str
@@ -130,6 +133,7 @@ class Endpoint:
     body: Mapping[str, Any]
     timeout_seconds: float
     retries: int
+    proxy: Proxy | None = None
 
 
 def find_endpoint(client: object, arguments: Mapping[str, Any], *, tools: bool) -> Endpoint | None:
@@ -150,9 +154,10 @@ def find_endpoint(client: object, arguments: Mapping[str, Any], *, tools: bool) 
             provider, model, given.get("api_base"), given.get("reasoning_effort"), tools
         )
         address = _azure(model, given) if provider == "azure" else _openai(provider, given)
+        proxy = find_proxy(address[0]) if address else None
     except ValueError:  # no address at all; litellm says so in its words
         return None
-    if not plain or address is None:
+    if not plain or address is None or (proxy and not proxy.address.startswith("http")):
         return None
     url, headers, secret = address
     extra = {**given.get("default_headers", {}), **given.get("extra_headers", {})}
@@ -164,6 +169,7 @@ def find_endpoint(client: object, arguments: Mapping[str, Any], *, tools: bool) 
         body={"model": model, **body, **given.get("extra_body", {})},
         timeout_seconds=timeout_seconds(given),
         retries=int(given.get("num_retries") or given.get("max_retries") or 0),
+        proxy=proxy,
     )
 
 

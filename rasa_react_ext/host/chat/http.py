@@ -12,14 +12,12 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from yarl import URL
 
 from rasa_react_ext import __version__
 from rasa_react_ext.errors import ModelError
+from rasa_react_ext.host.chat.answer import first_choice
 from rasa_react_ext.host.chat.endpoint import Endpoint
 from rasa_react_ext.host.chat.fault import (
     answered_fault,
@@ -130,8 +128,7 @@ class HttpWire:
             return await self._post_once(body)
 
     async def _post_once(self, body: bytes) -> aiohttp.ClientResponse:
-        proxy, login = _proxy(self._endpoint.url)
-        tunnelled = self._endpoint.url.startswith("https:")
+        proxy = self._endpoint.proxy
         return await self._pool.session.post(
             self._endpoint.url,
             data=body,
@@ -139,11 +136,11 @@ class HttpWire:
                 "Content-Type": "application/json",
                 "User-Agent": _USER_AGENT,
                 **self._endpoint.headers,
-                **({} if tunnelled else login),
+                **(proxy.request_headers if proxy else {}),
             },
             allow_redirects=False,  # a redirect would carry the key elsewhere
-            proxy=proxy,
-            proxy_headers=login if tunnelled and login else None,
+            proxy=proxy.address if proxy else None,
+            proxy_headers=proxy.tunnel_headers if proxy else None,
         )
 
     async def _refusal(self, response: aiohttp.ClientResponse) -> ModelError:
@@ -168,7 +165,7 @@ class HttpWire:
                     await self._drain(response)
                     return
                 chunk = self._decoded(data)
-                finished = finished or _finish_reason(chunk) is not None
+                finished = finished or first_choice(chunk).get("finish_reason") is not None
                 yield chunk
         if not finished:
             raise transport_fault(self._peer, ConnectionError("the answer broke off"))
@@ -197,25 +194,6 @@ class HttpWire:
                 f"Model {self._peer!r} sent no valid JSON: {said!r} Check its api_base.",
                 kind="bad_answer",
             ) from error
-        if isinstance(body, dict) and body.get("error") and not body.get("choices"):
+        if isinstance(body, dict) and body.get("error"):
             raise embedded_fault(self._peer, text, secrets=(self._endpoint.secret,))
         return body
-
-
-def _finish_reason(chunk: Any) -> Any:
-    choices = chunk.get("choices") if isinstance(chunk, dict) else None
-    return choices[0].get("finish_reason") if choices else None
-
-
-def _proxy(url: str) -> tuple[str | None, dict[str, str]]:
-    """The proxy the environment names for an address, and the headers it needs."""
-    parts = urlsplit(url)
-    proxies = {} if proxy_bypass(parts.netloc) else getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None, {}
-    address = URL(proxy)
-    if address.user is None:
-        return proxy, {}
-    login = aiohttp.encode_basic_auth(address.user, address.password or "")
-    return str(address.with_user(None)), {"Proxy-Authorization": login}

@@ -109,14 +109,16 @@ def litellm_fault(peer: str, error: Exception, *, secrets: Iterable[str] = ()) -
     if cooldown is not None:  # every deployment of a router group rests
         headers = {"retry-after": str(cooldown)}
         return answered_fault(peer, 429, text, headers=headers, secrets=secrets)
-    return answered_fault(
-        peer,
-        _status(error),
-        text,
-        headers=_headers(error),
-        secrets=secrets,
-        clues=" ".join(str(getattr(each, "body", "")) for each in chain),
-    )
+    status = getattr(error, "status_code", 500 if isinstance(error, openai.OpenAIError) else None)
+    if not isinstance(status, int):
+        said = provider_message(text, secrets)
+        return ModelError(
+            peer,
+            f"Model {peer!r} could not be asked: {said} Check the settings of the model group.",
+            kind="refused_request",
+        )
+    clues = " ".join(str(getattr(each, "body", "")) for each in chain)
+    return answered_fault(peer, status, text, headers=_headers(error), secrets=secrets, clues=clues)
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -127,14 +129,6 @@ def _chain(error: BaseException) -> list[BaseException]:
         chain += [other for other in behind if other is not None and other not in chain]
         del chain[_LONGEST_CHAIN:]
     return chain
-
-
-def _status(error: Exception) -> int:
-    """The HTTP status behind an error; a plain Python error means a bad setting."""
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int):
-        return status
-    return 500 if isinstance(error, openai.OpenAIError) else 400
 
 
 def _headers(error: Exception) -> dict[str, str]:

@@ -28,7 +28,7 @@ from rasa_react_ext.host.chat.answer import read_answer
 from rasa_react_ext.host.chat.endpoint import find_endpoint
 from rasa_react_ext.host.chat.fault import time_limit
 from rasa_react_ext.host.chat.http import HttpWire
-from rasa_react_ext.host.chat.litellm_wire import LitellmWire
+from rasa_react_ext.host.chat.litellm_wire import LitellmWire, litellm_fault
 from rasa_react_ext.host.chat.stream import Assembly
 from rasa_react_ext.host.chat.wire import Wire
 
@@ -54,7 +54,7 @@ def chat_model(llm_client: Any, *, name: str) -> HostChatModel:
         ConfigurationError: The group uses the text completions endpoint.
         HostError: The object is no model client of the supported host.
     """
-    if not hasattr(llm_client, "_completion_fn_args"):
+    if not hasattr(type(llm_client), "_completion_fn_args"):  # reading it may fetch a token
         raise HostError(
             f"{type(llm_client).__name__!r} is no model client of the supported host version. "
             "Pass what llm_factory returns."
@@ -141,7 +141,10 @@ class HostChatModel:
         oauth = getattr(self._client, "_oauth", None) or any(
             model.get("litellm_params", {}).get("oauth") for model in models
         )
-        return await asyncio.to_thread(read) if oauth else read()
+        try:
+            return await asyncio.to_thread(read) if oauth else read()
+        except Exception as error:  # an identity provider's library raises its own
+            raise litellm_fault(self._name, error) from error
 
     async def _descend(self, wire: Wire, request: ModelRequest, shown: _Shown) -> ModelAnswer:
         """Ask in the best mode the provider is known to take, and in a lesser one if refused."""

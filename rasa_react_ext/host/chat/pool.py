@@ -11,7 +11,7 @@ import os
 import ssl
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import aiohttp
 import httpx
@@ -31,7 +31,7 @@ class Pool:
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
-        self.users: set[object] = set()
+        self.users = WeakSet[object]()
         # A place lives while somebody is in it or waits, so old keys leave no trace.
         self._places = WeakValueDictionary[tuple[str, str], asyncio.Semaphore]()
 

@@ -16,9 +16,13 @@ from rasa_react_ext.host.chat.answer import (
     argument_text,
     call_extra,
     content_text,
+    first_choice,
+    mapping,
+    mappings,
     message_extra,
     read_usage,
     refusal_text,
+    text_of,
 )
 from rasa_react_ext.host.chat.thought import ThoughtFilter
 
@@ -60,16 +64,16 @@ class Assembly:
         self._usage: TokenUsage | None = None
         self._model = ""
 
-    def feed(self, chunk: Mapping[str, Any]) -> str:
+    def feed(self, chunk: Any) -> str:
         """Take one chunk; returns the text that became visible by it."""
-        self._model = str(chunk.get("model") or self._model)
-        self._usage = read_usage(chunk.get("usage")) or self._usage
-        choice = cast("Mapping[str, Any]", next(iter(chunk.get("choices") or ()), None) or {})
-        self._finish_reason = choice.get("finish_reason") or self._finish_reason
-        delta = cast("Mapping[str, Any]", choice.get("delta") or choice.get("message") or {})
-        for fragment in delta.get("tool_calls") or ():
+        self._model = text_of(mapping(chunk).get("model")) or self._model
+        self._usage = read_usage(mapping(chunk).get("usage")) or self._usage
+        choice = first_choice(chunk)
+        self._finish_reason = text_of(choice.get("finish_reason")) or self._finish_reason
+        delta = mapping(choice.get("delta") or choice.get("message"))
+        for fragment in mappings(delta.get("tool_calls")):
             self._add_call(fragment)
-        self._refusal += refusal_text(delta) or ""
+        self._refusal += refusal_text(delta)
         _merge(self._extra, message_extra(delta))
         return self._shown(self._thoughts.feed(content_text(delta.get("content"))))
 
@@ -102,8 +106,8 @@ class Assembly:
         return text
 
     def _add_call(self, fragment: Mapping[str, Any]) -> None:
-        function = cast("Mapping[str, Any]", fragment.get("function") or {})
-        call_id, name = str(fragment.get("id") or ""), str(function.get("name") or "")
+        function = mapping(fragment.get("function"))
+        call_id, name = text_of(fragment.get("id")), text_of(function.get("name"))
         arguments = argument_text(function.get("arguments"))
         call = self._place(fragment.get("index"), call_id, name, arguments)
         if name and call.whole and arguments == call.arguments:

@@ -5,11 +5,52 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rasa_react_ext.engine.message import ModelAnswer, ToolCall
 from rasa_react_ext.errors import ModelError
 from rasa_react_ext.host.chat.answer import read_answer
+from rasa_react_ext.host.chat.stream import Assembly
 from tests.host.chat.provider import completion
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "<think>", "{}"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "function", "name", "arguments", "type"]), inner)
+    ),
+    max_leaves=6,
+)
+FIELDS = (
+    "content",
+    "tool_calls",
+    "refusal",
+    "provider_specific_fields",
+    "reasoning_content",
+    "thinking_blocks",
+)
+MESSAGES = st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON))
+CHOICES = st.fixed_dictionaries(
+    {}, optional={"message": MESSAGES | JSON, "delta": MESSAGES | JSON, "finish_reason": JSON}
+)
+BODIES = st.fixed_dictionaries(
+    {"choices": st.lists(CHOICES | JSON, max_size=2)}, optional={"usage": JSON, "model": JSON}
+)
+
+
+@given(BODIES)
+def test_no_shape_of_a_body_is_a_crash(body: Any) -> None:
+    answer = read_answer("sales", body)
+    assert isinstance(answer.text, str)
+    assert all(isinstance(call.name, str) for call in answer.calls)
+
+
+@given(st.lists(BODIES | JSON, max_size=4))
+def test_no_shape_of_chunks_is_a_crash(chunks: list[Any]) -> None:
+    assembly = Assembly()
+    shown = "".join([assembly.feed(chunk) for chunk in chunks] + [assembly.finish()])
+    assert assembly.answer().text == shown
 
 
 def read(message: dict[str, Any], **choice: Any) -> ModelAnswer:

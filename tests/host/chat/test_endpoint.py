@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from aiohttp import encode_basic_auth
 from rasa.shared.utils.io import resolve_environment_variables
 from rasa.shared.utils.llm import llm_factory
 
 from rasa_react_ext.host.chat.endpoint import Endpoint, find_endpoint
+from rasa_react_ext.host.chat.proxy import Proxy
 from tests.host.chat.conftest import DEFAULT
 
 pytestmark = pytest.mark.host
@@ -123,3 +125,43 @@ def test_a_feature_of_litellm_needs_litellm(
 ) -> None:
     monkeypatch.setattr(f"litellm.{name}", value)
     assert found(OPENAI) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "proxy"),
+    [
+        ("http://m.invalid/v1", Proxy(address="http://plain:1")),
+        (
+            "https://m.invalid/v1",
+            Proxy(
+                address="http://secure:2",
+                tunnel_headers={"Proxy-Authorization": encode_basic_auth("me", "p@ss")},
+            ),
+        ),
+        ("https://near.invalid/v1", None),
+    ],
+)
+def test_the_environments_proxy_is_found(
+    monkeypatch: pytest.MonkeyPatch, url: str, proxy: Proxy | None
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://plain:1")
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:p%40ss@secure:2")
+    monkeypatch.setenv("NO_PROXY", "near.invalid")
+    endpoint = found(HOSTED | {"api_base": url})
+    assert endpoint is not None
+    assert endpoint.proxy == proxy
+
+
+def test_a_socks_proxy_needs_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    assert found(OPENAI) is None
+
+
+def test_a_token_of_azure_is_sent_as_one() -> None:
+    client = llm_factory({"id": "sales", "models": [AZURE]}, DEFAULT)
+    arguments = {**client._completion_fn_args, "api_key": None, "azure_ad_token": "token"}
+    endpoint = find_endpoint(client, arguments, tools=True)
+    assert endpoint is not None
+    assert endpoint.headers == {"Authorization": "Bearer token"}
+    arguments["azure_ad_token"] = "oidc/token"
+    assert find_endpoint(client, arguments, tools=True) is None

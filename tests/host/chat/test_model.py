@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rasa.shared.providers.llm.azure_openai_llm_client import AzureOpenAILLMClient
 from rasa.tracing.engine_token_usage import clear_engine_token_store, get_engine_token_usage
 
 from rasa_react_ext.errors import ConfigurationError, HostError, ModelError
@@ -148,6 +150,38 @@ async def test_an_azure_deployment_learns_its_model_as_the_host_does(
         await model.ask(asking())
     assert "reasoning_effort" not in provider.bodies[0]
     assert provider.bodies[1]["reasoning_effort"] == "none"
+
+
+class Identity:
+    """Stands for the identity library: gives another token each time, or fails."""
+
+    def __init__(self, *tokens: str) -> None:
+        self.left = list(tokens)
+        self.threads: set[int] = set()
+
+    def get_bearer_token(self) -> str:
+        self.threads.add(threading.get_ident())
+        if not self.left:
+            raise RuntimeError("no token for you")
+        return self.left.pop(0)
+
+
+async def test_tokens_of_an_identity_provider_are_fetched_for_each_call_off_the_loop(
+    provider: Provider, group: Group
+) -> None:
+    identity = Identity("first", "second")
+    client = AzureOpenAILLMClient(
+        "chat", api_base=provider.url, api_version="2024-10-21", oauth=identity
+    )
+    model = chat_model(client, name="sales")
+    for _ in range(2):
+        await model.ask(asking())
+    sent = [request.headers["Authorization"] for request in provider.requests]
+    assert sent == ["Bearer first", "Bearer second"]
+    assert threading.get_ident() not in identity.threads
+    with pytest.raises(ModelError, match="no token for you"):
+        await model.ask(asking())
+    await model.aclose()
 
 
 OFF = {"use_chat_completions_endpoint": False}
