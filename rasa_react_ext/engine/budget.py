@@ -51,5 +51,5 @@ class Budget:
         if not error.retryable or attempt > self.model_retries:
             return None
         if error.retry_after_seconds is not None:
-            return error.retry_after_seconds
+            return max(0.0, error.retry_after_seconds)
         return FIRST_RETRY_SECONDS * 2.0 ** (attempt - 1)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from rasa_react_ext.engine.budget import Budget
 from rasa_react_ext.engine.decision import CallDone, Rules, Run
@@ -233,7 +234,7 @@ class Conversation:
         return Stream(self.seen) if self.streaming else None
 
     async def send(self, text: str, kind: str) -> None:
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         self.seen.append(text)
 
     async def review(self, calls: Sequence[CallDone]) -> Mapping[str, Any]:
