@@ -146,7 +146,7 @@ class Served:
             self.connections.add(scope["client"][1])
             self.seen[scope["method"]] += 1
             body = await _whole_body(receive) if scope["method"] == "POST" else b""
-            message = json.loads(body) if body else {}
+            message = json.loads(body) if body.startswith(b"{") else {}
             if message:
                 self._note(message)
                 if self.fault is not None and await self.fault(message, scope, send):

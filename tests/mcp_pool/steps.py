@@ -13,7 +13,9 @@ __all__ = ["named", "until"]
 
 async def named(tools: PooledTools, name: str) -> Tool:
     """The tool with this name."""
-    return {tool.name: tool for tool in await tools.tools()}[name]
+    listed = {tool.name: tool for tool in await tools.tools()}
+    assert name in listed, tools.missing() or sorted(listed)
+    return listed[name]
 
 
 async def until(condition: Callable[[], object], seconds: float = 15) -> None:
