@@ -35,10 +35,10 @@ class HostLog:
             self._errors.append(_one_line(str(words)))
         return event
 
-    @property
-    def first(self) -> str:
-        """The first error, or where to look when there was none."""
-        return self._errors[0] if self._errors else "--verbose shows what Rasa says."
+    def take(self) -> list[str]:
+        """Return the errors since the last call, oldest first."""
+        errors, self._errors = self._errors, []
+        return errors
 
 
 class Assistant:
@@ -46,10 +46,12 @@ class Assistant:
 
     Args:
         agent: The host's agent object.
+        log: What the host reports as errors.
         sender_id: Name of the conversation.
     """
 
-    def __init__(self, agent: Any, sender_id: str = "customer") -> None:
+    def __init__(self, agent: Any, log: HostLog, sender_id: str = "customer") -> None:
+        self.log = log
         self._agent = agent
         self._sender_id = sender_id
         self._seen = 0
@@ -103,13 +105,13 @@ def import_host(log_level: int) -> HostLog:
     return log
 
 
-async def train(output: Path, *, config: Path = CONFIG, log: HostLog | None = None) -> Path:
+async def train(output: Path, log: HostLog, *, config: Path = CONFIG) -> Path:
     """Check and train the project in the working directory.
 
     Args:
         output: Folder for the model archive.
-        config: The assistant's configuration file.
         log: What the host reports, for the words of a refusal.
+        config: The assistant's configuration file.
 
     Returns:
         Path of the archive.
@@ -117,13 +119,13 @@ async def train(output: Path, *, config: Path = CONFIG, log: HostLog | None = No
     Raises:
         DemoError: If the host refuses the project.
     """
-    words = log or HostLog()
     try:
         archive = await _checked_and_trained(output, config)
     except (Exception, SystemExit) as refusal:
         raise DemoError(f"The assistant cannot be trained: {_reason(refusal)}") from refusal
     if archive is None:
-        raise DemoError(f"The assistant cannot be trained: {words.first}")
+        reported = " ".join(log.take()[:1]) or "--verbose shows what Rasa says."
+        raise DemoError(f"The assistant cannot be trained: {reported}")
     return archive
 
 
@@ -152,11 +154,12 @@ async def _checked_and_trained(output: Path, config: Path) -> Path | None:
 
 
 @contextlib.asynccontextmanager
-async def loaded(model: Path) -> AsyncIterator[Assistant]:
+async def loaded(model: Path, log: HostLog) -> AsyncIterator[Assistant]:
     """Load a trained model and hold its connections while the block runs.
 
     Args:
         model: Path of the archive that `train` returned.
+        log: What the host reports, passed on to the assistant.
 
     Raises:
         DemoError: If the host cannot load it.
@@ -177,7 +180,7 @@ async def loaded(model: Path) -> AsyncIterator[Assistant]:
             raise DemoError(f"The assistant cannot be loaded: {_reason(refusal)}") from refusal
         if not agent.is_ready():
             raise DemoError("The assistant cannot be loaded. --verbose shows what the host says.")
-        yield Assistant(agent)
+        yield Assistant(agent, log)
 
 
 def _reason(error: BaseException) -> str:

@@ -100,6 +100,8 @@ def _converse(screen: Screen, portal: BlockingPortal, assistant: Assistant, sour
     screen.show(transcript.lines(portal.call(assistant.begin)))
     for text in _sentences(screen, source):
         screen.show(transcript.lines(portal.call(assistant.say, text)), hide=_typed(source))
+        for error in assistant.log.take():
+            screen.say(f"       Rasa reports: {error}", "red")
 
 
 def _sentences(screen: Screen, source: TextIO) -> Iterator[str]:

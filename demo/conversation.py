@@ -54,17 +54,19 @@ def read_conversation(path: Path = CONVERSATION) -> tuple[Turn, ...]:
         raise DemoError(f"{path} cannot be read: {problem}") from unreadable
 
 
-def check_turn(turn: Turn, events: Sequence[Mapping[str, Any]]) -> None:
+def check_turn(turn: Turn, events: Sequence[Mapping[str, Any]], errors: Sequence[str] = ()) -> None:
     """Compare what happened with what must come of a turn.
 
     Args:
         turn: What was said and what is expected.
         events: The host's events of the turn.
+        errors: What the host reported as errors meanwhile.
 
     Raises:
         DemoError: If something is missing, failed or was not expected.
     """
-    for problem in _problems(turn, events):
+    reported = [f"Rasa reports: {error}" for error in errors]
+    for problem in [*reported, *_problems(turn, events)]:
         raise DemoError(f"After {turn.user!r}: {problem}")
 
 
@@ -82,7 +84,7 @@ def _problems(turn: Turn, events: Sequence[Mapping[str, Any]]) -> list[str]:
         if event.get("event") == "mcp_tool_executed" and event.get("is_error")
     ]
     if "pattern_internal_error" in values("flow_started", "flow_id"):
-        problems.append("the assistant reported an internal error. --verbose shows the host's log.")
+        problems.append("the assistant reported an internal error. --verbose shows more.")
     if not said:
         problems.append("the bot said nothing.")
     if turn.tools is not None and sorted(turn.tools) != sorted(called):

@@ -66,7 +66,7 @@ async def _play(screen: Screen, options: argparse.Namespace) -> None:
                 events = await assistant.say(turn.user)
                 screen.show(transcript.lines(events))
                 _check_script(turn, server)
-                check_turn(turn, events)
+                check_turn(turn, events, assistant.log.take())
     screen.say()
     screen.say(f"Played {len(turns)} turns; everything went as it should.", "bold")
 

@@ -42,7 +42,7 @@ async def staged_assistant(
         with screen.step("Importing Rasa"):
             log = import_host(logging.INFO if verbose else logging.ERROR)
         with screen.step("Training the assistant"):
-            archive = await train(work, log=log)
+            archive = await train(work, log)
         with screen.step("Loading it and connecting its agents"):
-            assistant = await stack.enter_async_context(loaded(archive))
+            assistant = await stack.enter_async_context(loaded(archive, log))
         yield assistant

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demo.assistant import train
+from demo.assistant import HostLog, train
 from demo.backend import ROOT, project_environment, scripted_model
 from demo.market import running_market
 from demo.screen import host_output
@@ -136,7 +136,7 @@ def _read_settings() -> None:
 @functools.cache
 def _trained(config: Path, _text: str) -> Path:
     output = Path(tempfile.mkdtemp(dir=_work()))
-    return asyncio.run(train(output, config=config))
+    return asyncio.run(train(output, HostLog(), config=config))
 
 
 @functools.cache

@@ -53,6 +53,11 @@ def test_a_turn_that_went_wrong_is_named_with_the_reason(
         check_turn(Turn(user="How much?", **turn), events)
 
 
+def test_what_the_host_reports_as_an_error_fails_the_turn() -> None:
+    with pytest.raises(DemoError, match="Rasa reports: no such slot"):
+        check_turn(Turn(user="How much?"), [SAID], ["no such slot"])
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
