@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import Generator, Sequence
+from collections.abc import Coroutine, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -18,6 +18,8 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from rasa_react_ext.testing.reply import Reply
 
 __all__ = ["Connection", "OpenConnections"]
+
+T = TypeVar("T")
 
 
 class OpenConnections:
@@ -97,6 +99,35 @@ class Connection:
             message = await self._receive()
             body += message.get("body", b"")
         return body
+
+    async def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Begin a response whose body comes piece by piece, through `write()`."""
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": list(headers)}
+        )
+
+    async def write(self, piece: bytes, *, more: bool = True) -> None:
+        """Send a piece of the body."""
+        await self._send({"type": "http.response.body", "body": piece, "more_body": more})
+
+    async def drop(self) -> None:
+        """Close the connection under the response."""
+        await self._drop(reset=False)
+
+    async def unless_left(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """The result of some work, or None as soon as the client leaves; then it is cancelled.
+
+        Args:
+            work: Answers the request that was read.
+        """
+        task, left = asyncio.create_task(work), asyncio.ensure_future(self._receive())
+        try:
+            await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            task.cancel()
+            left.cancel()
+            await asyncio.gather(task, left, return_exceptions=True)
 
     async def perform(self, reply: Reply) -> bool:
         """Carry out a reply; False when the client left before it was complete."""

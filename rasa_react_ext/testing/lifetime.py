@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from types import TracebackType
 from typing import Generic, TypeVar
 
@@ -36,9 +36,17 @@ class Listener:
         application: What it serves.
         connections: Gets its connections.
         port: Port to listen on; 0 takes a free one.
+        lifespan: Whether the application is told of start and stop.
     """
 
-    def __init__(self, application: ASGIApp, connections: OpenConnections, port: int) -> None:
+    def __init__(
+        self,
+        application: ASGIApp,
+        connections: OpenConnections,
+        port: int,
+        *,
+        lifespan: bool = False,
+    ) -> None:
         self._connections = connections
         self._port = port
         self._server = _Server(
@@ -46,7 +54,7 @@ class Listener:
                 application,
                 http=connections.protocol(),
                 ws="none",
-                lifespan="off",
+                lifespan="on" if lifespan else "off",
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -67,7 +75,7 @@ class Listener:
         """
         listening = _listen(self._port)
         self.url = f"http://{_HOST}:{listening.getsockname()[1]}"
-        self._task = asyncio.create_task(self._server.serve([listening]), name="scripted-model")
+        self._task = asyncio.create_task(self._server.serve([listening]), name="test-server")
         started = asyncio.create_task(self._server.ready.wait())
         try:
             await asyncio.wait({self._task, started}, return_when=asyncio.FIRST_COMPLETED)
@@ -130,9 +138,17 @@ class Serving(Generic[S]):
         listener: The server.
         log: Its request log.
         make: Gives what the `with` block works with, from the URL.
+        resources: Held open while the server runs.
     """
 
-    def __init__(self, listener: Listener, log: RequestLog, make: Callable[[str], S]) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        log: RequestLog,
+        make: Callable[[str], S],
+        *resources: AbstractAsyncContextManager[object],
+    ) -> None:
+        self._resources = resources
         self._listener = listener
         self._log = log
         self._make = make
@@ -144,6 +160,8 @@ class Serving(Generic[S]):
         async with AsyncExitStack() as stack:
             self._log.open()
             stack.callback(self._log.close)
+            for resource in self._resources:
+                await stack.enter_async_context(resource)
             stack.push_async_callback(self._listener.stop)
             await self._listener.start()
             self._stack = stack.pop_all()
@@ -160,7 +178,7 @@ class Serving(Generic[S]):
     def __enter__(self) -> S:
         ready: Future[S] = Future()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(ready)), name="scripted-model", daemon=True
+            target=lambda: asyncio.run(self._serve(ready)), name="test-server", daemon=True
         )
         self._thread.start()
         return ready.result(timeout=_STOP_SECONDS)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-__all__ = ["Exchange", "RequestLog"]
+__all__ = ["Exchange", "RequestLog", "Watcher"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,7 +26,8 @@ class Exchange:
         path: Path of the request.
         headers: Request headers, names in lower case.
         body: The parsed body, or None when it was no JSON object.
-        rule: Name of the matched rule (`rules[2]` when it has none), or None.
+        rule: Name of the matched rule (`rules[2]` when it has none) or of the file in the
+            cassette, or None.
         refused_by: Rule of the provider profile that refused the request, or None.
         answer: Body of the response, or the text of a stream; None for a fault without one.
         status: HTTP status of the response; None when none was sent.
@@ -48,15 +49,23 @@ class Exchange:
     client_left: bool = False
 
 
+Watcher = Callable[[Exchange], None]
+"""Gets an exchange that is over."""
+
+
 class RequestLog:
     """The last exchanges of a server.
 
     Args:
         keep: How many exchanges are kept.
         file: Also written here, one JSON object per finished exchange.
+        on_answer: Gets every finished exchange, in the server's thread.
     """
 
-    def __init__(self, *, keep: int, file: Path | None = None) -> None:
+    def __init__(
+        self, *, keep: int, file: Path | None = None, on_answer: Watcher | None = None
+    ) -> None:
+        self._on_answer = on_answer
         self._exchanges: deque[Exchange] = deque(maxlen=keep)
         self._unmatched: deque[Exchange] = deque(maxlen=keep)
         self._path = file
@@ -102,6 +111,8 @@ class RequestLog:
         exchange.answered_at = time.time()
         if self._file is not None:
             self._file.write(json.dumps(_plain(exchange), ensure_ascii=False) + "\n")
+        if self._on_answer is not None:
+            self._on_answer(exchange)
         self._wake()
 
     def clear(self) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 from collections.abc import Sequence
 
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.testing.process import serve_until_signalled
 from rasa_react_ext.testing.profile import PROFILES
-from rasa_react_ext.testing.server import ScriptedModel
+from rasa_react_ext.testing.server import ModelServer, ScriptedModel
 
 __all__ = ["main"]
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             keep_requests=given.keep_requests,
             request_log=given.request_log,
         )
-        asyncio.run(_serve(model, given.port))
+        asyncio.run(serve_until_signalled(model.serve(given.port), _announce))
     except (ConfigurationError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -53,19 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _serve(model: ScriptedModel, port: int) -> None:
-    leave = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def on_signal(*_: object) -> None:
-        loop.call_soon_threadsafe(leave.set)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
-    async with model.serve(port) as server:
-        sys.stdout.write(f"{server.url}\n")
-        sys.stdout.flush()
-        await leave.wait()
+def _announce(server: ModelServer) -> None:
+    sys.stdout.write(f"{server.url}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+"""The entry point: finds the command, runs it, turns its failure into a message and a code.
+
+Knows the commands by name only, so that starting is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from rasa_react_ext.cli.failure import failure_of
+from rasa_react_ext.compatibility import installed_versions
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = ("model",)
+"""Each is a module of this package that holds a click command called `command`."""
+
+_DEBUG = "--debug"
+
+
+class _Commands(click.Group):
+    """Imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"rasa_react_ext.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+
+def _show_versions(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        for name, version in installed_versions().items():
+            click.echo(f"{name:16}{version or 'not installed'}")
+        ctx.exit()
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_versions,
+    help="Show the versions of this package, the host and the protocol packages.",
+)
+@click.option(_DEBUG, is_flag=True, expose_value=False, help="Show the traceback of a failure.")
+def _rasa_react() -> None:
+    """Tools for sub agents in Rasa conversations."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `rasa-react`.
+
+    Args:
+        arguments: Command line without the program's name; by default the process's own.
+
+    Returns:
+        The exit code; `rasa_react_ext.cli.failure.ExitCode` lists them.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug, given = _take_debug(given)
+    try:
+        code = _rasa_react.main(given, prog_name="rasa-react", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message(), err=True)
+        return asked.exit_code
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge of the process
+        failure = failure_of(error)
+        if debug:
+            traceback.print_exception(error)
+        elif failure.text:
+            click.secho("Error: ", fg="red", err=True, nl=False)
+            click.echo(failure.text, err=True)
+        return failure.code
+    return code if isinstance(code, int) else 0
+
+
+def _take_debug(given: list[str]) -> tuple[bool, list[str]]:
+    """`--debug` may stand anywhere before `--`; what follows that belongs to another program."""
+    end = given.index("--") if "--" in given else len(given)
+    ours = [argument for argument in given[:end] if argument != _DEBUG]
+    return len(ours) < end, ours + given[end:]
