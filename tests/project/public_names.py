@@ -10,6 +10,13 @@ __all__ = ["PUBLIC_NAMES"]
 
 PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
     "rasa_react_ext": ("__version__",),
+    "rasa_react_ext.compatibility": (
+        "OVERRIDE",
+        "TESTED_HOST",
+        "check_host",
+        "host_is_tested",
+        "installed_versions",
+    ),
     "rasa_react_ext.engine.message": (
         "Message",
         "ModelAnswer",
@@ -52,9 +59,13 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
     "rasa_react_ext.store": ("Database", "Journal", "JournalEntry"),
     "rasa_react_ext.testing": (
         "PROFILES",
+        "Cassette",
         "Exchange",
         "ModelScript",
         "ModelServer",
+        "RecordingModel",
+        "ReplayModel",
         "ScriptedModel",
+        "ServedModel",
     ),
 }
