@@ -18,6 +18,7 @@ from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents, register
 from rasa_react_ext.host.check import check_flows
+from rasa_react_ext.host.observe.environment import configure_from_environment
 from rasa_react_ext.host.settings import POLICY_PLACE, SECTION, Settings, read_settings
 from rasa_react_ext.host.slot_check import slot_checks
 
@@ -109,6 +110,7 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
         agent.slot_checks = checks
     if configuration.endpoints.privacy and any(a.settings.memory != "off" for a in built.values()):
         _warn_privacy()
+    configure_from_environment()
     shared = process.current()
     shared.configure(settings)
     shared.retire(register(built))

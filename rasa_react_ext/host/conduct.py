@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from rasa_react_ext.engine.budget import Budget
 from rasa_react_ext.engine.decision import Outcome, Rules, Run
 from rasa_react_ext.engine.driver import Driver, TurnResult
 from rasa_react_ext.engine.memory import Memory
+from rasa_react_ext.engine.occurrence import RunEnded
 from rasa_react_ext.engine.slot import SlotSpec
 from rasa_react_ext.engine.source import Combined
 from rasa_react_ext.host import arrival
@@ -28,6 +30,8 @@ from rasa_react_ext.host.deadline import turn_deadline
 from rasa_react_ext.host.delivery import Delivery
 from rasa_react_ext.host.hooked_model import HookedModel, has_own_generation
 from rasa_react_ext.host.journal import Journalled
+from rasa_react_ext.host.observe.fan import Fan
+from rasa_react_ext.host.observe.trace_file import TurnLabel
 from rasa_react_ext.host.own_execution import OwnExecution
 from rasa_react_ext.host.python_tool import PythonTools
 from rasa_react_ext.host.record import TrackerRecord
@@ -81,6 +85,9 @@ async def conduct(
             result = await turn.driver.drive()
         if scope.cancelled_caught:
             result = turn.driver.stop()
+    except asyncio.CancelledError:
+        turn.driver.stop()  # Closes what watches the turn; the host drops the events.
+        raise
     except Exception as error:  # noqa: BLE001 - hooks are users' code
         return turn.failed(error)
     return turn.output(result)
@@ -134,6 +141,15 @@ class _Turn:
         built_in = agent.built_in_definitions(_with_slots(agent_input, exit_slots))
         slots = self._slot_values(exit_slots)
         own_model = has_own_generation(agent)
+        label = TurnLabel(
+            conversation=str(recipient or ""),
+            turn=turn_id,
+            agent=agent.name,
+            flow=flow,
+            step=step,
+            user=agent_input.user_message,
+        )
+        self._observer = Fan(self._record, agent.process.watchers(label))
         self.host = HostTurn(
             agent,
             agent_input,
@@ -149,7 +165,7 @@ class _Turn:
             conversation=self.host,
             model=HookedModel(agent, agent_input, channel) if own_model else agent.model(),
             source=self._source(python_tools, turn_id),
-            observer=self._record,
+            observer=self._observer,
             clock=WallClock(),
             budget=self._budget(),
             memory=self._memory,
@@ -188,6 +204,15 @@ class _Turn:
             error=f"{type(error).__name__}: {error}",
             event_info=f"The turn of agent {self._agent.name!r} failed in a hook: {error}",
             exc_info=error,
+        )
+        run = self.driver.run
+        self._observer.on(
+            RunEnded(
+                outcome=Outcome.FAILED,
+                reason=f"{type(error).__name__}: {error}",
+                model_calls=run.model_calls,
+                tokens=run.tokens,
+            )
         )
         return AgentOutput(
             id=self._input.id,

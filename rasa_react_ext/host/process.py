@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from rasa_react_ext.host.observe.telemetry import Telemetry
+from rasa_react_ext.host.observe.trace_file import TraceFile
 from rasa_react_ext.host.settings import DEFAULT_STORE, Settings
 from rasa_react_ext.mcp_pool import Pool, PoolEvent
 from rasa_react_ext.store import Database, Journal
 
 if TYPE_CHECKING:
+    from rasa_react_ext.engine.port import Observer
     from rasa_react_ext.host.agent import ReActAgent
+    from rasa_react_ext.host.observe.trace_file import TurnLabel
 
 __all__ = ["Process", "current"]
 
@@ -60,6 +65,15 @@ class Process:
             self._database = Database(store)
         self._settings = settings
         self._told.clear()
+
+    def watchers(self, label: TurnLabel) -> list[Observer]:
+        """Who hears one agent turn, beside the tracker."""
+        deployment = self._settings.deployment
+        watchers: list[Observer] = [Telemetry(label.agent, label.conversation)]
+        if deployment.trace_folder:
+            full = deployment.trace_content == "full"
+            watchers.append(TraceFile(Path(deployment.trace_folder), label, full=full))
+        return watchers
 
     def first_time(self, *what: str) -> bool:
         """Whether something is told for the first time since a model was loaded."""

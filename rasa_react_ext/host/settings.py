@@ -90,6 +90,15 @@ class DeploymentSettings(_Strict):
     agents: dict[str, AgentSettings] = Field(
         default_factory=dict, description="Overrides config.yml without a new training."
     )
+    trace_folder: str | None = Field(
+        default=None,
+        description="Folder for the JSON-lines record of each conversation. Default: no record.",
+    )
+    trace_content: Literal["short", "full"] = Field(
+        default="short",
+        description="Whether long values are cut in that record; secrets are always hidden. "
+        "Default: short.",
+    )
 
 
 class Settings(_Strict):
