@@ -51,11 +51,11 @@ async def open_sse(spec: ServerSpec, lost: Callable[[Loss], None]) -> AsyncGener
     inbox, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, outbox = anyio.create_memory_object_stream[SessionMessage](16)
     async with (
-        http_client(spec) as client,
         inbox,
         incoming,
         outgoing,
         outbox,
+        http_client(spec) as client,
         anyio.create_task_group() as tasks,
     ):
         wire = _Sse(spec, client, inbox, lost)

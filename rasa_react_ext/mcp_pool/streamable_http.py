@@ -68,11 +68,11 @@ async def open_streamable_http(
     inbox, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     outgoing, outbox = anyio.create_memory_object_stream[SessionMessage](16)
     async with (
-        http_client(spec) as client,
         inbox,
         incoming,
         outgoing,
         outbox,
+        http_client(spec) as client,
         anyio.create_task_group() as tasks,
     ):
         server = _Server(spec, client, lost)

@@ -94,10 +94,12 @@ class Served:
         fault: Sees every POSTed message before the application does.
     """
 
-    def __init__(self, build: Callable[[], Asgi], path: str = "/mcp") -> None:
+    def __init__(self, build: Callable[[], Asgi], path: str = "/mcp", **settings: Any) -> None:
         self._build = build
+        self._settings = settings
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}{path}"
+        scheme = "https" if "ssl_certfile" in settings else "http"
+        self.url = f"{scheme}://127.0.0.1:{self.port}{path}"
         self.seen: Counter[str] = Counter()
         self.notices: list[dict[str, Any]] = []
         self.connections: set[int] = set()
@@ -115,6 +117,7 @@ class Served:
             log_level="critical",
             timeout_graceful_shutdown=0,
             lifespan="on",
+            **self._settings,
         )
         self._server = _Crashing(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
@@ -199,9 +202,9 @@ def answers(status: int, body: bytes = b"", kind: bytes = b"application/json") -
 
 
 @contextlib.contextmanager
-def serving(build: Callable[[], Asgi], path: str = "/mcp") -> Iterator[Served]:
-    """Serve for the length of a `with`."""
-    served = Served(build, path)
+def serving(build: Callable[[], Asgi], path: str = "/mcp", **settings: Any) -> Iterator[Served]:
+    """Serve for the length of a `with`; settings go to uvicorn."""
+    served = Served(build, path, **settings)
     served.start()
     try:
         yield served

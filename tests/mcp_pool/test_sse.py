@@ -84,9 +84,7 @@ async def test_b60_an_abandoned_call_is_called_off(
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/messages/"])
-async def test_an_address_that_is_no_stream_is_named(
-    server: Served, pool: Pool, path: str
-) -> None:
+async def test_an_address_that_is_no_stream_is_named(server: Served, pool: Pool, path: str) -> None:
     url = server.url.replace("/sse", path)
     tools = PooledTools(pool, ServerSpec(name="shop", transport="sse", url=url))
     assert await tools.tools() == ()

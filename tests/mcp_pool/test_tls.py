@@ -1,0 +1,102 @@
+"""Encrypted connections: authorities, unchecked ones on request, client certificates."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import ssl
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from rasa_react_ext.mcp_pool import Pool, PooledTools, ServerSpec
+from tests.mcp_pool.mcp_server import Served, serving, shop
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Files of a certificate for the loopback address that is its own authority, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = dt.datetime.now(dt.UTC)
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("tls")
+    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
+    pem = serialization.Encoding.PEM
+    cert_file.write_bytes(signed.public_bytes(pem))
+    key_file.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return str(cert_file), str(key_file)
+
+
+@pytest.fixture
+def server(certificate: tuple[str, str], done: Counter[str]) -> Iterator[Served]:
+    """A server that wants to see the client's certificate, if there is one."""
+    cert_file, key_file = certificate
+    with serving(
+        lambda: shop(done).streamable_http_app(),
+        ssl_certfile=cert_file,
+        ssl_keyfile=key_file,
+        ssl_ca_certs=cert_file,
+        ssl_cert_reqs=ssl.CERT_OPTIONAL,
+    ) as served:
+        yield served
+
+
+async def test_a_trusted_authority_is_enough(
+    server: Served, pool: Pool, certificate: tuple[str, str]
+) -> None:
+    spec = ServerSpec(name="shop", url=server.url, ca_file=certificate[0])
+    assert await PooledTools(pool, spec).tools()
+
+
+async def test_an_unknown_authority_is_refused_and_named(server: Served, pool: Pool) -> None:
+    tools = PooledTools(pool, ServerSpec(name="shop", url=server.url, max_retries=0))
+    assert await tools.tools() == ()
+    assert "CERTIFICATE_VERIFY_FAILED" in tools.missing()[0]
+
+
+async def test_checking_may_be_switched_off(server: Served, pool: Pool) -> None:
+    assert await PooledTools(pool, ServerSpec(name="shop", url=server.url, verify=False)).tools()
+
+
+async def test_the_client_may_show_a_certificate(
+    server: Served, pool: Pool, certificate: tuple[str, str]
+) -> None:
+    cert_file, key_file = certificate
+    spec = ServerSpec(
+        name="shop",
+        url=server.url,
+        ca_file=cert_file,
+        client_cert_file=cert_file,
+        client_key_file=key_file,
+    )
+    assert await PooledTools(pool, spec).tools()
+
+
+async def test_a_missing_file_is_named(server: Served, pool: Pool, tmp_path: Path) -> None:
+    spec = ServerSpec(
+        name="shop", url=server.url, ca_file=str(tmp_path / "none.pem"), max_retries=0
+    )
+    tools = PooledTools(pool, spec)
+    assert await tools.tools() == ()
+    assert "No such file" in tools.missing()[0]
