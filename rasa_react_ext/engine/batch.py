@@ -112,10 +112,8 @@ class Batch:
     @property
     def closing_argument(self) -> str:
         """Closing text given as an argument of the completing call (older agents)."""
-        for call in self.calls:
-            if call.completes:
-                return visible(str(call.arguments.get("message") or ""))
-        return ""
+        given = (call.arguments.get("message") for call in self.calls if call.completes)
+        return next((visible(str(text)) for text in given if text), "")
 
     @property
     def holds_text(self) -> bool:

@@ -51,6 +51,7 @@ from rasa_react_ext.engine.port import (
     TextStream,
     ToolSource,
 )
+from rasa_react_ext.engine.text import sound, visible
 from rasa_react_ext.engine.tool import CallContext, Tool, ToolResult
 from rasa_react_ext.engine.transcript import Transcript
 from rasa_react_ext.errors import ModelError
@@ -60,6 +61,7 @@ __all__ = ["Driver", "TurnResult"]
 # A tool source keeps time too and can say more about what happened, so it goes first.
 GRACE_SECONDS = 0.1
 LAST_WORD_SECONDS = 1.0
+SOON_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,9 @@ class _Shown:
     text: str = ""
 
     async def write(self, delta: str) -> None:
-        if self.stream is not None and (self.text or delta.strip()):
+        """Show one more piece; nothing is shown before there is something to see."""
+        delta = sound(delta)
+        if self.stream is not None and (self.text or visible(delta)):
             self.text += delta
             await self.stream.write(delta)
 
@@ -229,7 +233,7 @@ class Driver:
                 answer = await self._asked(request, live=closing is not None)
             except ModelError as error:
                 delay = self.budget.retry_delay(error, attempt)
-                late = delay is not None and delay >= self._remaining(closing=closing is not None)
+                late = (delay or SOON_SECONDS) >= self._remaining(closing=closing is not None)
                 self._model_failed(error, None if late else delay)
                 if delay is None or late:
                     return self._gave_up(error, late=late)

@@ -19,6 +19,7 @@ from rasa_react_ext.engine.text import sound, visible
 
 __all__ = ["call_ids", "conversation", "with_instruction", "without_tools"]
 
+FIRST = -1
 _ROLES = {"assistant", "tool", "user"}
 Content = str | list[Mapping[str, Any]]
 
@@ -97,25 +98,29 @@ def _weave(messages: list[Message], turns: Sequence[TurnMemory], model: str) -> 
     """
     after, before = _places(messages, turns)
     woven: list[Message] = []
-    spoken: list[str] = []
-    for index in range(len(messages) + 1):
-        for turn in before.get(index, ()):
-            woven.append({"role": "user", "content": turn.user})
-            spoken = _continue(woven, turn, model)
-        if index == len(messages):
-            break
-        message = messages[index]
+    spoken = _retold(woven, before.get(FIRST, ()), model)
+    for index, message in enumerate(messages):
+        spoken = _retold(woven, before.get(index, ()), model) or spoken
         text = _text(message.get("content"))
-        if message.get("role") == "assistant" and text in spoken:
+        if message["role"] == "assistant" and text in spoken:
             spoken.remove(text)
             continue
         woven.append(message)
         if index in after:
-            spoken = _continue(woven, after[index], model)
+            spoken = _continued(woven, after[index], model)
     return woven
 
 
-def _continue(woven: list[Message], turn: TurnMemory, model: str) -> list[str]:
+def _retold(woven: list[Message], turns: Iterable[TurnMemory], model: str) -> list[str]:
+    """Add whole turns; returns the texts that the last one's steps hold."""
+    texts: list[str] = []
+    for turn in turns:
+        woven.append({"role": "user", "content": turn.user})
+        texts = _continued(woven, turn, model)
+    return texts
+
+
+def _continued(woven: list[Message], turn: TurnMemory, model: str) -> list[str]:
     """Add a turn's steps; returns the texts they hold."""
     for step in turn.steps:
         woven.extend(step.seen_by(model).messages())
@@ -125,7 +130,7 @@ def _continue(woven: list[Message], turn: TurnMemory, model: str) -> list[str]:
 def _places(
     messages: list[Message], turns: Sequence[TurnMemory]
 ) -> tuple[dict[int, TurnMemory], dict[int, list[TurnMemory]]]:
-    """Turns by the message they follow, and those that come before a message.
+    """Turns by the place of the message they follow, and those by what they come before.
 
     The last user message began the present turn, so no earlier turn belongs to it.
     """
@@ -143,7 +148,7 @@ def _places(
             users = [user for user in users if user < end]
         else:
             before.setdefault(end, []).insert(0, turn)
-    before[0] = before.pop(end, [])
+    before[FIRST] = before.pop(end, [])
     return after, before
 
 

@@ -181,7 +181,7 @@ def after(seconds: float, result: ToolResult | None = None) -> Behaviour:
     return behave
 
 
-async def never(*_arguments: Any) -> Any:
+async def never(*_arguments: Any, **_named: Any) -> Any:
     await anyio.sleep_forever()
 
 
