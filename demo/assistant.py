@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ async def _checked_and_trained(output: Path, config: Path) -> Path | None:
 
 
 @contextlib.asynccontextmanager
-async def loaded(model: Path, log: HostLog) -> AsyncIterator[Assistant]:
+async def loaded(model: Path, log: HostLog) -> AsyncGenerator[Assistant, None]:
     """Load a trained model and hold its connections while the block runs.
 
     Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,7 +58,9 @@ def read_scripts(*folders: Path) -> ModelScript:
 
 
 @contextlib.contextmanager
-def scripted_model(*folders: Path, port: int = 0) -> Iterator[tuple[Model, ModelServer]]:
+def scripted_model(
+    *folders: Path, port: int = 0
+) -> Generator[tuple[Model, ModelServer], None, None]:
     """Serve the scripts of some folders, by default the sample's, while the block runs.
 
     Args:
@@ -73,7 +75,9 @@ def scripted_model(*folders: Path, port: int = 0) -> Iterator[tuple[Model, Model
 
 
 @contextlib.contextmanager
-def project_environment(*, market_url: str, model: Model, cache: Path) -> Iterator[None]:
+def project_environment(
+    *, market_url: str, model: Model, cache: Path
+) -> Generator[None, None, None]:
     """Stand in the project's folder with the environment that its files ask for.
 
     Args:
@@ -96,7 +100,7 @@ def project_environment(*, market_url: str, model: Model, cache: Path) -> Iterat
 
 
 @contextlib.contextmanager
-def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+def _environment(wanted: Mapping[str, str]) -> Generator[None, None, None]:
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:

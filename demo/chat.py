@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TextIO
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -69,7 +69,7 @@ def real_model() -> Model | None:
 
 
 @contextlib.contextmanager
-def _model(screen: Screen) -> Iterator[Model]:
+def _model(screen: Screen) -> Generator[Model, None, None]:
     """Choose the model and say which it is."""
     real = real_model()
     if real is not None:

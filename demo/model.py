@@ -6,7 +6,7 @@ For the host's own command line without a key; `demo.play` and `demo.chat` start
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from demo.backend import SCRIPTS, scripted_model
 from demo.serve import serve
@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 @contextlib.contextmanager
-def _running_model(port: int) -> Iterator[str]:
+def _running_model(port: int) -> Generator[str, None, None]:
     with scripted_model(SCRIPTS, SCRIPTS / "chat", port=port) as (model, _):
         yield model.url
 

@@ -6,11 +6,12 @@ Owns the console and keeps the host's own output away from it unless it is wante
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -40,7 +41,8 @@ class Screen:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         target = stream or sys.stdout
-        with contextlib.suppress(AttributeError):
+        if isinstance(target, io.TextIOWrapper):
+            # A terminal that lacks a character shows a question mark instead of ending the demo.
             target.reconfigure(errors="replace")
         self._console = Console(file=target, highlight=False, soft_wrap=True)
 
@@ -79,7 +81,7 @@ class Screen:
 
 
 @contextlib.contextmanager
-def host_output(*, shown: bool) -> Iterator[None]:
+def host_output(*, shown: bool) -> Generator[None, None, None]:
     """Let the host write to the terminal, or drop what it writes.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from demo.assistant import Assistant, import_host, loaded, train
@@ -19,7 +19,7 @@ __all__ = ["staged_assistant"]
 @contextlib.asynccontextmanager
 async def staged_assistant(
     screen: Screen, model: Model, *, verbose: bool = False
-) -> AsyncIterator[Assistant]:
+) -> AsyncGenerator[Assistant, None]:
     """Have the sample trained and loaded, with its market server, while the block runs.
 
     Args:

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class StoryResult:
 
 
 @contextlib.contextmanager
-def running_sample(config: Path = ROOT / "config.yml") -> Iterator[Sample]:
+def running_sample(config: Path = ROOT / "config.yml") -> Generator[Sample, None, None]:
     """Have market, scripted model and trained archive while the block runs.
 
     Args:

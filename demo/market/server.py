@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Annotated, Literal
 
@@ -183,7 +183,7 @@ def _add_account_tools(server: FastMCP, exchange: Exchange) -> None:
 
 
 @contextmanager
-def _known(symbol: str) -> Iterator[None]:
+def _known(symbol: str) -> Generator[None, None, None]:
     """Turn an unknown symbol into an error answer that the model can act on."""
     try:
         yield
@@ -192,7 +192,7 @@ def _known(symbol: str) -> Iterator[None]:
 
 
 @contextmanager
-def running_market(exchange: Exchange | None = None, port: int = 0) -> Iterator[str]:
+def running_market(exchange: Exchange | None = None, port: int = 0) -> Generator[str, None, None]:
     """Run the server in a thread of this process while the block runs.
 
     Args:

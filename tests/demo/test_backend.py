@@ -25,8 +25,8 @@ def test_a_folder_without_scripts_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_script_with_a_mistake_is_refused_with_its_file(tmp_path: Path) -> None:
-    (tmp_path / "wrong.yml").write_text("rules: [{whenn: {}, answer: hi}]", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"wrong\.yml.*whenn"):
+    (tmp_path / "wrong.yml").write_text("rules: [{whens: {}, answer: hi}]", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"wrong\.yml.*whens"):
         read_scripts(tmp_path)
 
 
