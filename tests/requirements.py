@@ -50,6 +50,18 @@ REQUIREMENTS: dict[str, str] = {
     ),
     "b60": "A cancelled call tells the server, and a failing notification hides nothing.",
     "b63": "A server that is down takes away its own tools only; it is named and tried again.",
+    "b78": "A reply reaches the task that waits for it, with its task and context id.",
+    "b79": "A message to a finished or forgotten task begins a new one, once.",
     "b81": "A streamed artifact is shown once: chunks are joined, a whole task replaces them.",
+    "b83": "One deadline covers send, stream and polling of a remote task.",
+    "b84": (
+        "A task that still works is asked about with growing pauses; an error in "
+        "between is tried again."
+    ),
+    "b85": (
+        "A card is found at a full address, in a file, or under a base address, "
+        "with credentials; what was tried is listed."
+    ),
     "b87": "Every task state in both spellings has an outcome; an unknown one is bounded.",
+    "b89": "The check at start reads the card and opens no task.",
 }

@@ -1,0 +1,403 @@
+"""A remote agent for tests: a real a2a-sdk server on loopback that does what a message says.
+
+It can be made to break streams, fall silent, fail single requests, demand a token, forget
+its tasks and restart at the same address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import httpx
+from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
+from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
+from a2a.helpers import new_data_part, new_text_message, new_text_part, new_url_part
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    Message,
+    Task,
+    TaskState,
+    TaskStatus,
+    a2a_pb2_grpc,
+)
+from google.protobuf.json_format import MessageToDict
+from starlette.applications import Starlette
+
+from tests.mcp_pool.mcp_server import Asgi, Receive, Scope, Send, Served, free_port
+
+__all__ = ["Remote", "grpc_remote", "remote"]
+
+SLOW_SECONDS = 30.0
+
+
+@dataclass
+class Remote:
+    """The agent, as tests see and steer it.
+
+    Attributes:
+        done: Counts of executed orders, by first word; `cancelled` counts cancellations.
+        messages: Every message that reached the agent.
+        cut_after: Break a stream after this many events; once.
+        silent_after: Send nothing more in a stream after this many events; once.
+        fail_next: HTTP statuses to answer next requests of a JSON-RPC method with.
+        token: Bearer token that is demanded, if any.
+        pushes: Push configurations that came with messages.
+    """
+
+    streaming: bool = True
+    push: bool = False
+    binding: str = "JSONRPC"
+    version: str = "1.0"
+    done: Counter[str] = field(default_factory=Counter)
+    messages: list[Message] = field(default_factory=list)
+    cut_after: int | None = None
+    silent_after: int | None = None
+    fail_next: dict[str, list[int]] = field(default_factory=dict)
+    token: str | None = None
+    card_changes: dict[str, Any] = field(default_factory=dict)
+    card_paths: tuple[str, ...] = ("/.well-known/agent-card.json",)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    served: Served | None = None
+    grpc_port: int = 0
+    loop: asyncio.AbstractEventLoop | None = None
+    waiting: asyncio.Event | None = None
+    handler: DefaultRequestHandler | None = None
+
+    @property
+    def url(self) -> str:
+        """Base address."""
+        assert self.served is not None
+        return f"http://127.0.0.1:{self.served.port}"
+
+    @property
+    def card_url(self) -> str:
+        """Address of the card."""
+        return f"{self.url}/.well-known/agent-card.json"
+
+    def card(self) -> AgentCard:
+        """The card, as it is served."""
+        where = f"127.0.0.1:{self.grpc_port}" if self.binding == "GRPC" else f"{self.url}/rpc"
+        return AgentCard(
+            name="remote",
+            description="Does what it is told.",
+            version="1",
+            supported_interfaces=[
+                AgentInterface(
+                    url=where, protocol_binding=self.binding, protocol_version=self.version
+                )
+            ],
+            capabilities=AgentCapabilities(streaming=self.streaming, push_notifications=self.push),
+            default_input_modes=["text/plain"],
+            default_output_modes=["text/plain"],
+        )
+
+    def card_json(self) -> dict[str, Any]:
+        """The card as JSON, with the changes a test wants."""
+        return {**MessageToDict(self.card()), **self.card_changes}
+
+    def release(self) -> None:
+        """Let everything that waits go on."""
+        assert self.loop is not None
+        assert self.waiting is not None
+        self.loop.call_soon_threadsafe(self.waiting.set)
+
+    def app(self) -> Asgi:
+        """A new application without memory."""
+        self.handler = _handler(self)
+        routes = [
+            *create_jsonrpc_routes(self.handler, "/rpc", enable_v0_3_compat=True),
+            *create_rest_routes(self.handler, path_prefix="/rpc", enable_v0_3_compat=True),
+            *create_agent_card_routes(self.card()),
+        ]
+        return _Faulty(self, Starlette(routes=routes))
+
+
+def _handler(remote: Remote) -> DefaultRequestHandler:
+    configs = InMemoryPushNotificationConfigStore()
+    return DefaultRequestHandler(
+        agent_executor=_Worker(remote),
+        task_store=InMemoryTaskStore(),
+        agent_card=remote.card(),
+        push_config_store=configs,
+        push_sender=BasePushNotificationSender(httpx.AsyncClient(trust_env=False), configs),
+    )
+
+
+class _Worker(AgentExecutor):
+    """Carries out the first word of a message."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Carry out."""
+        remote, message = self._remote, context.message
+        assert message is not None
+        if remote.loop is not asyncio.get_running_loop():
+            remote.loop, remote.waiting = asyncio.get_running_loop(), asyncio.Event()
+        remote.messages.append(message)
+        order, _, rest = context.get_user_input().partition(" ")
+        remote.done[order] += 1
+        if order == "message":
+            answer = new_text_message(rest or "Hi there.", context_id=context.context_id)
+            await event_queue.enqueue_event(answer)
+            return
+        updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
+        if context.current_task is None:
+            await event_queue.enqueue_event(
+                Task(
+                    id=updater.task_id,
+                    context_id=updater.context_id,
+                    status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED),
+                    history=[message],
+                )
+            )
+        elif order not in _ORDERS:
+            await updater.start_work()
+            await updater.complete(_say(updater, f"Got {order}."))
+            return
+        await _ORDERS.get(order, _echo)(remote, updater, rest)
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Stop."""
+        self._remote.done["cancelled"] += 1
+        updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
+        await updater.cancel()
+
+
+def _say(updater: TaskUpdater, text: str) -> Message:
+    return updater.new_agent_message([new_text_part(text)])
+
+
+async def _echo(_: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.complete(_say(updater, rest or "Done."))
+
+
+async def _stream(_: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.start_work(_say(updater, "One moment."))
+    for place, piece in enumerate(("Hello, ", "world", "!")):
+        await updater.add_artifact(
+            [new_text_part(piece)], artifact_id="a", append=place > 0, last_chunk=place == 2
+        )
+    await updater.complete()
+
+
+async def _ask(_: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.start_work(_say(updater, "Let me see."))
+    await updater.requires_input(_say(updater, rest or "Which currency?"))
+
+
+async def _auth(_: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.requires_auth(_say(updater, "Sign in at https://example.com/login"))
+
+
+async def _wait(remote: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.start_work(_say(updater, "Working on it."))
+    assert remote.waiting is not None
+    async with asyncio.timeout(SLOW_SECONDS):
+        await remote.waiting.wait()
+    await updater.complete(_say(updater, rest or "At last."))
+
+
+async def _data(_: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.add_artifact(
+        [new_data_part({"desk": rest or "north", "count": 3})], artifact_id="d", name="result"
+    )
+    await updater.add_artifact(
+        [new_url_part("https://example.com/a.pdf", media_type="application/pdf")], artifact_id="f"
+    )
+    await updater.complete(_say(updater, "Here you are."))
+
+
+async def _fail(_: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.failed(_say(updater, rest or "The card was declined."))
+
+
+async def _reject(_: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.reject(_say(updater, "Not my department."))
+
+
+async def _steps(_: Remote, updater: TaskUpdater, rest: str) -> None:
+    for text in ("Step one.", "Step two.", "Step two."):
+        await updater.start_work(_say(updater, text))
+    await updater.complete(_say(updater, "Step two.\n\nAll done."))
+
+
+_ORDERS: dict[str, Callable[..., Any]] = {
+    "echo": _echo,
+    "stream": _stream,
+    "ask": _ask,
+    "auth": _auth,
+    "wait": _wait,
+    "data": _data,
+    "fail": _fail,
+    "reject": _reject,
+    "steps": _steps,
+}
+
+
+class _Faulty:
+    """Stands before the application and does to requests what the test wants."""
+
+    def __init__(self, remote: Remote, app: Asgi) -> None:
+        self._remote = remote
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        remote = self._remote
+        headers = {key.decode(): value.decode() for key, value in scope["headers"]}
+        remote.headers.append(headers)
+        if remote.token is not None and headers.get("authorization") != f"Bearer {remote.token}":
+            await _answer(send, 401, {"error": "who are you?"})
+        elif scope["path"] in remote.card_paths:
+            await _answer(send, 200, remote.card_json())
+        elif scope["path"].startswith("/.well-known"):
+            await _answer(send, 404, {})
+        else:
+            await self._faulty(scope, receive, send)
+
+    async def _faulty(self, scope: Scope, receive: Receive, send: Send) -> None:
+        remote = self._remote
+        event = await receive()
+        body = event.get("body", b"")
+        method = json.loads(body).get("method", "") if body.startswith(b"{") else scope["path"]
+        if remote.fail_next.get(method):
+            await _answer(send, remote.fail_next[method].pop(0), {})
+            return
+
+        given = False
+
+        async def again() -> Any:
+            nonlocal given
+            if not given:
+                given = True
+                return event
+            return await receive()
+
+        await self._app(scope, again, self._cutting(send) if "tream" in method else send)
+
+    def _cutting(self, send: Send) -> Send:
+        remote, events = self._remote, 0
+        cut, silent = remote.cut_after, remote.silent_after
+        remote.cut_after = remote.silent_after = None
+
+        async def cutting(event: Any) -> None:
+            nonlocal events
+            if event["type"] == "http.response.body" and b"data:" in event.get("body", b""):
+                events += 1
+                if cut is not None and events > cut:
+                    raise ConnectionError("cut")
+                if silent is not None and events > silent:
+                    await asyncio.sleep(SLOW_SECONDS)
+            await send(event)
+
+        return cutting
+
+
+async def _answer(send: Send, status: int, content: Any) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(content).encode()})
+
+
+@contextlib.contextmanager
+def remote(**settings: Any) -> Iterator[Remote]:
+    """Serve an agent over HTTP."""
+    agent = Remote(**settings)
+    agent.served = Served(agent.app, "")
+    agent.served.start()
+    try:
+        yield agent
+    finally:
+        agent.served.stop()
+
+
+@contextlib.contextmanager
+def grpc_remote(**settings: Any) -> Iterator[Remote]:
+    """Serve an agent over gRPC, its card over HTTP."""
+    agent = Remote(binding="GRPC", grpc_port=free_port(), **settings)
+    with _grpc_server(agent), contextlib.ExitStack() as stack:
+        agent.served = Served(lambda: _Faulty(agent, Starlette()), "")
+        agent.served.start()
+        stack.callback(agent.served.stop)
+        yield agent
+
+
+@contextlib.contextmanager
+def _grpc_server(agent: Remote) -> Iterator[None]:
+    started, stop = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def serve() -> None:
+        agent.served = Served(agent.app, "")
+        handler = _handler(agent)
+        server = grpc.aio.server(interceptors=[_Token(agent)])
+        a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
+        a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler), server)
+        server.add_insecure_port(f"127.0.0.1:{agent.grpc_port}")
+        await server.start()
+        loops.append(asyncio.get_running_loop())
+        started.set()
+        await stop.wait()
+        await handler.aclose()
+        await server.stop(0)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert started.wait(20)
+    try:
+        yield
+    finally:
+        loops[0].call_soon_threadsafe(stop.set)
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+class _Token(grpc.aio.ServerInterceptor):
+    """Demands the token in the metadata of each call."""
+
+    def __init__(self, agent: Remote) -> None:
+        self._agent = agent
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:
+        """Refuse calls without it."""
+        given = dict(details.invocation_metadata)
+        self._agent.headers.append(given)
+        wanted = self._agent.token
+        if wanted is None or given.get("authorization") == f"Bearer {wanted}":
+            return await continuation(details)
+
+        async def refuse(_: Any, context: Any) -> Any:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "who are you?")
+
+        async def refuse_stream(_: Any, context: Any) -> Any:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "who are you?")
+            yield
+
+        if "tream" in details.method:
+            return grpc.unary_stream_rpc_method_handler(refuse_stream)
+        return grpc.unary_unary_rpc_method_handler(refuse)
