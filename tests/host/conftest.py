@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import logging
 import sys
 from collections import Counter
@@ -10,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from rasa_react_ext.testing import ModelServer, ScriptedModel
-from tests.host.project import COMMANDS, Project
+from tests.host.project import COMMANDS, Project, hosts_own_warnings
 from tests.host.store import store
 from tests.mcp_pool.mcp_server import Served, serving
+
+FOREIGN = ("HTTPS_PROXY", "HTTP_PROXY", "REQUESTS_CA_BUNDLE", "SSL_CERTIFICATE", "SSL_VERIFY")
+"""Settings of the machine that reach the host's clients."""
 
 
 @pytest.fixture(scope="session")
@@ -74,19 +80,25 @@ def project(
     """A project whose agent `clerk` has the store; the host's registers are empty."""
     monkeypatch.setenv("OPENAI_API_KEY", "offline")
     monkeypatch.setenv("RASA_CACHE_DIRECTORY", str(tmp_path_factory.getbasetemp() / "cache"))
-    _quiet_host()
+    for name in FOREIGN:
+        monkeypatch.delenv(name, raising=False)
+    _import_host()
     _forget_agents()
     monkeypatch.chdir(tmp_path)
     yield Project(folder=tmp_path, model_url=model.base_url, servers={"store": shop.url})
     _forget_agents()
 
 
-def _quiet_host() -> None:
-    import rasa.core.agent
-    import rasa.model_training  # noqa: F401
-    from rasa.utils.log_utils import configure_structlog
+def _import_host() -> None:
+    """Import the host once, before a test's clock runs; it warns about its own code."""
+    with hosts_own_warnings():
+        for module in ("rasa.core.agent", "rasa.model_training", "rasa.e2e_test.e2e_test_runner"):
+            importlib.import_module(module)
+        from rasa.utils.log_utils import configure_structlog
 
-    configure_structlog(logging.WARNING)
+        if not structlog.is_configured():
+            configure_structlog(logging.WARNING)
+        gc.collect()  # files that the host leaves open while it is imported
 
 
 def _forget_agents() -> None:

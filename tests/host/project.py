@@ -229,14 +229,15 @@ async def loaded(project: Project, *, prepared: bool = True) -> AsyncIterator[An
                 endpoints=configuration.endpoints,
                 sub_agents=configuration.available_agents if prepared else None,
             )
-        yield agent
+            yield agent
 
 
 @contextlib.contextmanager
 def hosts_own_warnings() -> Iterator[None]:
-    """Lets the host's training and loading warn about its own code."""
+    """Lets the host and its libraries warn; warnings about our code stay errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", module=r"rasa_react_ext\.")
         yield
 
 

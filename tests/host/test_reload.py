@@ -28,8 +28,8 @@ async def test_d1_a_reload_brings_the_new_values_and_leaks_no_session(
     async with loaded(project) as agent:
         assert await answer(agent, "start shop") == "How can I help?"
         assert "fail" in model.tool_names()
-        async with loaded(changed) as agent:
-            assert await answer(agent, "start shop") == "How can I help?"
+        async with loaded(changed) as newer:
+            assert await answer(newer, "start shop") == "How can I help?"
             assert "fail" not in model.tool_names()
             assert "look_up" in model.tool_names()
             assert {one.settings.max_steps for one in registered().values()} == {4}

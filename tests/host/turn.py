@@ -37,7 +37,7 @@ async def agent_at_work(
             await other.disconnect()
 
 
-def slot(name: str, value: Any = None, type: str = "text", **more: Any) -> Any:  # noqa: A002
+def slot(name: str, value: Any = None, type: str = "text", **more: Any) -> Any:
     """A slot as the host hands it to an agent."""
     from rasa.agents.schemas.agent_input import AgentInputSlot
 
