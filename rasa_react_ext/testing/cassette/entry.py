@@ -19,6 +19,9 @@ __all__ = ["VERSION", "Entry", "RecordedAnswer", "RecordedRequest", "describe"]
 
 VERSION = 1
 
+_ODD_BREAKS = (r"\x85", r"\u2028", r"\u2029", r"\ufeff")
+"""As Python shows them; YAML reads them as line breaks, or not at all, unless escaped."""
+
 
 class _Written(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -92,7 +95,7 @@ class Entry(_Written):
             {"version": self.version, **written},
             Dumper=_Dumper,
             sort_keys=False,
-            allow_unicode=True,
+            allow_unicode=not any(mark in repr(written) for mark in _ODD_BREAKS),
             width=100,
         )
         part = path.with_suffix(".part")
