@@ -11,7 +11,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -47,7 +47,7 @@ class Screen:
         self._console = Console(file=target, highlight=False, soft_wrap=True)
 
     @contextlib.contextmanager
-    def step(self, doing: str) -> Iterator[None]:
+    def step(self, doing: str) -> Generator[None, None, None]:
         """Show that something is going on, and how long it took when it is done."""
         begin = time.perf_counter()
         with self._console.status(f"{doing} ..."):
