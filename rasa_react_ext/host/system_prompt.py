@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
 
 from rasa_react_ext.engine import prompt
+from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.conversation import window
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class _Substitute(str):
 def rendered(agent: ReActAgent, agent_input: AgentInput, variables: Mapping[str, Any]) -> str:
     """The system prompt: the project's template, else ours for this kind of run."""
     template = _template(agent, agent_input)
+    variables = {**variables, **_slot_names(agent_input)}
     try:
         return prompt.render(template, variables)
     except Exception as error:
@@ -59,6 +62,20 @@ def messages(agent: ReActAgent, agent_input: AgentInput, turns: int) -> list[dic
 def _shows_history(agent: ReActAgent, agent_input: AgentInput) -> bool:
     """Whether an older template shows the conversation itself."""
     return "conversation_history" in prompt.uses(_template(agent, agent_input))
+
+
+def _slot_names(agent_input: AgentInput) -> dict[str, Any]:
+    """The variable that only templates of task agents have: slots with a tool to set them."""
+    exit_if = agent_input.metadata.get("exit_if")
+    if not exit_if:
+        return {}
+    present = {slot.name: slot for slot in agent_input.slots}
+    names = [
+        name
+        for name in slot_names(exit_if)
+        if name not in present or slot_mappings_allow_llm_fill(present[name].mappings)
+    ]
+    return {"slot_names": names}
 
 
 def _template(agent: ReActAgent, agent_input: AgentInput) -> str:
