@@ -54,7 +54,7 @@ class ReActPolicy(Policy):
         """Check the settings; training builds the policy too, so it checks them as well.
 
         Raises:
-            Refusal: A setting is wrong; names file, key and fix.
+            RefusedProjectError: A setting is wrong; names file, key and fix.
         """
         super().__init__(config, model_storage, resource, execution_context, featurizer)
         self.resource = resource
@@ -73,7 +73,7 @@ class ReActPolicy(Policy):
         """Bind the sub agents of the configured project to this engine.
 
         Raises:
-            Refusal: Something in the project does not fit; names file, key and fix.
+            RefusedProjectError: Something in the project does not fit; names file, key and fix.
                 Agents of an earlier model stay at work.
         """
         with refusing():

@@ -13,10 +13,10 @@ from rasa.shared.exceptions import InvalidConfigException
 
 from rasa_react_ext.errors import ConfigurationError
 
-__all__ = ["Refusal", "refusing"]
+__all__ = ["RefusedProjectError", "refusing"]
 
 
-class Refusal(ConfigurationError, InvalidConfigException):
+class RefusedProjectError(ConfigurationError, InvalidConfigException):
     """A `ConfigurationError` that is also the host's `InvalidConfigException`."""
 
 
@@ -25,11 +25,11 @@ def refusing() -> Iterator[None]:
     """Let configuration errors of the block out as refusals.
 
     Raises:
-        Refusal: In place of a `ConfigurationError`, with the same facts.
+        RefusedProjectError: In place of a `ConfigurationError`, with the same facts.
     """
     try:
         yield
     except ConfigurationError as error:
-        raise Refusal(
+        raise RefusedProjectError(
             file=error.file, key=error.key, problem=error.problem, fix=error.fix
         ) from error
