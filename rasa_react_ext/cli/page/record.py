@@ -1,0 +1,131 @@
+"""Reads the JSON-lines record of a conversation into turns with bars and rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rasa_react_ext.errors import ConfigurationError
+
+__all__ = ["read_record"]
+
+Line = Mapping[str, Any]
+
+
+def read_record(path: Path) -> list[dict[str, Any]]:
+    """The agent turns of a record, in the order in which they began.
+
+    Args:
+        path: A file that `trace_folder` made.
+
+    Returns:
+        For each turn what was said, its bars (model calls and tools, in milliseconds
+        from its start) and its rows (everything that happened).
+
+    Raises:
+        ConfigurationError: The file is missing, empty or no such record; names the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refusal(path, "file", f"it cannot be read ({error}).") from error
+    entries = [_entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not entries:
+        raise _refusal(path, "file", "it holds no record.")
+    turns: dict[str, list[Line]] = {}
+    for entry in entries:
+        turns.setdefault(str(entry["turn"]), []).append(entry)
+    return [_turn(of_turn) for of_turn in turns.values()]
+
+
+def _entry(path: Path, number: int, line: str) -> Line:
+    try:
+        entry = json.loads(line)
+        if not {"at", "ms", "turn", "agent", "what"} <= entry.keys():
+            raise ValueError("keys are missing")
+    except (ValueError, AttributeError) as error:
+        raise _refusal(path, f"line {number}", f"it is no line of a record ({error}).") from error
+    return entry
+
+
+def _refusal(path: Path, key: str, problem: str) -> ConfigurationError:
+    return ConfigurationError(
+        file=str(path),
+        key=key,
+        problem=problem,
+        fix="Give a .jsonl file of the folder that `rasa_react_ext: trace_folder` names.",
+    )
+
+
+def _turn(lines: list[Line]) -> dict[str, Any]:
+    start = next((line for line in lines if line["what"] == "turn_started"), lines[0])
+    end = next((line for line in lines if line["what"] == "turn_ended"), None)
+    return {
+        "id": start["turn"],
+        "at": start["at"],
+        "agent": start["agent"],
+        "conversation": start.get("conversation", ""),
+        "flow": start.get("flow", ""),
+        "user": start.get("user", ""),
+        "tools": start.get("tools", []),
+        "outcome": end.get("outcome", "") if end else "unfinished",
+        "reason": end.get("reason", "") if end else "",
+        "tokens": end.get("tokens", 0) if end else 0,
+        "ms": lines[-1]["ms"],
+        "bars": sorted(
+            [*_model_bars(lines), *_tool_bars(lines)], key=lambda bar: (bar["from"], bar["to"])
+        ),
+        "rows": list(lines),
+    }
+
+
+def _model_bars(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    bars: list[dict[str, Any]] = []
+    asked: Line | None = None
+    for line in lines:
+        if line["what"] == "model_asked":
+            asked = line
+        elif line["what"] in {"model_answered", "model_failed"} and asked is not None:
+            failed = line["what"] == "model_failed"
+            bars.append(
+                {
+                    "kind": "model",
+                    "name": line.get("model") or "model",
+                    "from": asked["ms"],
+                    "to": line["ms"],
+                    "first": line.get("first_token_ms"),
+                    "bad": failed,
+                    "note": line.get("kind", "") if failed else _tokens(line),
+                }
+            )
+            asked = None
+    return bars
+
+
+def _tokens(line: Line) -> str:
+    prompt, completion = line.get("prompt_tokens"), line.get("completion_tokens")
+    return "" if prompt is None else f"{prompt} + {completion} tokens"
+
+
+def _tool_bars(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    begun: dict[str, float] = {}
+    bars: list[dict[str, Any]] = []
+    for line in lines:
+        if line["what"] == "call_started":
+            begun[str(line["call"])] = line["ms"]
+        elif line["what"] == "call_finished" and line.get("duration_ms") is not None:
+            start = begun.get(str(line["call"]), line["ms"] - line["duration_ms"])
+            bars.append(
+                {
+                    "kind": "tool",
+                    "name": line["tool"],
+                    "from": start,
+                    "to": start + line["duration_ms"],
+                    "first": None,
+                    "bad": bool(line["is_error"]),
+                    "note": "outcome unknown" if line.get("outcome_unknown") else "",
+                }
+            )
+    return bars

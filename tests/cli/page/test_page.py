@@ -1,0 +1,151 @@
+"""The trace page: built from a record, shown by a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rasa_react_ext.cli.main import main
+from rasa_react_ext.cli.page import build_page, read_record
+from rasa_react_ext.errors import ConfigurationError
+from tests.conftest import skip_or_fail
+
+BROWSER = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def _line(what: str, ms: float, **facts: Any) -> str:
+    entry = {"at": "2026-11-30T10:00:00+00:00", "ms": ms, "turn": "t1", "agent": "desk"}
+    return json.dumps({**entry, "what": what, **facts})
+
+
+def _record(folder: Path, user: str = "How is Nordwind?") -> Path:
+    file = folder / "customer.jsonl"
+    lines = [
+        _line("turn_started", 0, conversation="customer", flow="f", step="s", user=user, tools=[]),
+        _line("model_asked", 1, attempt=1, messages=2, closing=None),
+        _line("model_failed", 5, kind="timeout", message="slow", retry_in_seconds=0.1),
+        _line("model_asked", 10, attempt=2, messages=2, closing=None),
+        _line(
+            "model_answered",
+            40,
+            model="gpt",
+            first_token_ms=9.0,
+            prompt_tokens=10,
+            completion_tokens=2,
+        ),
+        _line("call_started", 41, call="a", tool="find"),
+        _line("call_started", 42, call="b", tool="price"),
+        _line("call_finished", 90, call="a", tool="find", is_error=False, duration_ms=40.0),
+        _line("call_finished", 90, call="b", tool="price", is_error=True, duration_ms=48.0),
+        _line("slot_set", 91, slot="topic", value="tax"),
+        _line("turn_ended", 95, outcome="completed", reason="", model_calls=1, tokens=12),
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+def test_model_calls_and_tools_are_bars_where_they_ran(tmp_path: Path) -> None:
+    [turn] = read_record(_record(tmp_path))
+    bars = [(bar["kind"], bar["name"], bar["from"], bar["to"], bar["bad"]) for bar in turn["bars"]]
+    assert bars == [
+        ("model", "model", 1, 5, True),
+        ("model", "gpt", 10, 40, False),
+        ("tool", "find", 41, 81.0, False),
+        ("tool", "price", 42, 90.0, True),
+    ]
+
+
+def test_a_turn_without_an_end_is_unfinished(tmp_path: Path) -> None:
+    file = tmp_path / "cut.jsonl"
+    file.write_text(_line("turn_started", 0, user="Hello"), encoding="utf-8")
+    assert read_record(file)[0]["outcome"] == "unfinished"
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [(None, "file"), ("", "file"), ("no json", "line 1"), ('{"a": 1}', "line 1"), ("[]", "line 1")],
+)
+def test_what_is_no_record_is_refused_by_place(
+    tmp_path: Path, content: str | None, place: str
+) -> None:
+    file = tmp_path / "wrong.jsonl"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=place):
+        read_record(file)
+
+
+def test_the_page_asks_for_nothing_from_elsewhere(tmp_path: Path) -> None:
+    page = build_page(read_record(_record(tmp_path)), title="t")
+    assert "default-src 'none'" in page
+    for outside in ("http://", "https://", "src=", "@import", "url("):
+        assert outside not in page
+
+
+def test_the_command_writes_the_page_beside_the_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = _record(tmp_path)
+    assert main(["trace", str(record)]) == 0
+    assert record.with_suffix(".html").is_file()
+    assert "customer.html" in capsys.readouterr().out
+
+
+def test_the_command_fails_with_one_line_for_a_missing_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", str(tmp_path / "none.jsonl")]) != 0
+    shown = capsys.readouterr().err
+    assert "none.jsonl" in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_browser_shows_turns_bars_and_rows(tmp_path: Path, theme: str) -> None:
+    shown = _shown_by_a_browser(tmp_path, theme, "How is Nordwind?")
+    assert f'data-theme="{theme}"' in shown
+    assert "1 agent turns · 2 model calls · 2 tool calls · 2 errors · 12 tokens" in shown
+    assert shown.count('class="bar') == 4
+    assert shown.count("<li>") == 11
+    assert "How is Nordwind?" in shown
+
+
+def test_what_a_user_said_is_text_and_never_markup(tmp_path: Path) -> None:
+    shown = _shown_by_a_browser(tmp_path, "light", "</script><img src=x onerror=alert(1)>")
+    assert "<img" not in shown.partition("<main")[2].partition("</main>")[0]
+
+
+def _shown_by_a_browser(folder: Path, theme: str, user: str) -> str:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        skip_or_fail("no Chromium to look at the page with")
+    page = folder / "page.html"
+    page.write_text(build_page(read_record(_record(folder, user)), title="t"), encoding="utf-8")
+    ran = subprocess.run(
+        [
+            browser,
+            *BROWSER,
+            f"--user-data-dir={folder / 'profile'}",
+            "--dump-dom",
+            f"{page.as_uri()}?theme={theme}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=True,
+    )
+    return ran.stdout
