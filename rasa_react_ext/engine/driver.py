@@ -7,7 +7,7 @@ that a turn that is cancelled at any await can still be closed properly (`stop`)
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,6 +118,7 @@ class Driver:
     _durations: dict[int, float] = field(default_factory=dict)
     _shown: _Shown = field(default_factory=lambda: _Shown(None))
     _listed: Sequence[Tool] | None = None
+    _pending: deque[Action] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         self._transcript = Transcript(memory=self.memory)
@@ -136,17 +137,19 @@ class Driver:
         await self._list_tools()
         self.observer.on(RunStarted(tools=tuple(self.run.tools)))
         self.run, actions = rules.begin(self.run)
-        pending: deque[Action] = deque(actions)
+        self._pending.extend(actions)
         while True:
-            action = pending.popleft()
+            action = self._pending.popleft()
             if isinstance(action, Finish):
                 return self._finished(action)
-            pending.extend(await self._perform(action))
+            self._pending.extend(await self._perform(action))
 
     async def _overdue(self) -> TurnResult:
         """Close a turn that a hook, a channel or a source held until the deadline."""
         if self._shown.text:
             self._record_partial()
+        if self.run.ended:
+            return self._finished(_end(self._pending))
         self.run, actions = rules.overdue(self.run, self._results)
         with anyio.move_on_after(LAST_WORD_SECONDS):
             for action in actions:
@@ -243,6 +246,7 @@ class Driver:
 
     def _heard(self, answer: ModelAnswer) -> tuple[Action, ...]:
         shown, self._shown = bool(self._shown.text), _Shown(None)
+        self._results, self._durations = {}, {}
         self._transcript.model = answer.model or self._transcript.model
         self.observer.on(ModelAnswered(answer=answer))
         self.run, actions = rules.answered(self.run, answer, shown=shown)
@@ -333,7 +337,7 @@ class Driver:
 
     async def _execute(self, calls: Sequence[Planned]) -> tuple[Action, ...]:
         """Run all calls at once, up to the limit; each has a result afterwards."""
-        self._results, self._durations = {call.position: NOT_EXECUTED for call in calls}, {}
+        self._results = {call.position: NOT_EXECUTED for call in calls}
         if len(calls) == 1:
             await self._run_tool(calls[0])
         elif calls:
@@ -342,7 +346,6 @@ class Driver:
                 for call in calls:
                     group.start_soon(self._run_limited, call, limiter)
         self.run, actions = rules.ran(self.run, self._results)
-        self._results = {}
         return actions
 
     async def _run_limited(self, call: Planned, limiter: anyio.CapacityLimiter) -> None:
@@ -375,6 +378,6 @@ class Driver:
             return ToolResult(text=wording.failed(call.name, problem), is_error=True)
 
 
-def _end(actions: Sequence[Action]) -> Finish:
+def _end(actions: Iterable[Action]) -> Finish:
     """The end of a turn, which is always the last action."""
     return next(action for action in actions if isinstance(action, Finish))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rasa_react_ext.engine.step import CallRecord, Step
+from rasa_react_ext.engine.text import sound
 
 __all__ = ["Memory", "TurnMemory", "remembered_words"]
 
@@ -24,7 +25,7 @@ WORDS_LIMIT = 1000
 
 def remembered_words(text: str) -> str:
     """As much of a user's message as is kept to find it again."""
-    return text[:WORDS_LIMIT]
+    return sound(text[:WORDS_LIMIT])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

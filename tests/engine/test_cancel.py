@@ -127,8 +127,10 @@ def test_d3_10_results_of_one_batch_are_never_taken_for_the_next() -> None:
         talk=SlowChannel(),
     )
     cancelled_at(played, 0.5)
-    results = [one.result.text for one in played.log.of(CallFinished)]
-    assert results == ["look: {}", wording.NOT_EXECUTED]
+    first, second = played.log.of(CallFinished)
+    assert [first.result.text, second.result.text] == ["look: {}", wording.NOT_EXECUTED]
+    assert first.duration_ms is not None
+    assert second.duration_ms is None
 
 
 def test_d3_10_what_was_streamed_before_the_cancellation_is_recorded_once() -> None:

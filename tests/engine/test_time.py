@@ -188,6 +188,18 @@ def test_d3_1_a_channel_that_never_returns_is_cut_at_the_deadline() -> None:
     assert [one.result.text for one in played.log.of(CallFinished)] == [wording.NOT_EXECUTED]
 
 
+def test_d3_5_a_completion_that_was_decided_stands_when_its_last_words_hang() -> None:
+    class Stuck(Conversation):
+        async def send(self, text: str, kind: str) -> None:
+            await never()
+
+    played = turn(answer("Bye!", call("task_completed")), talk=Stuck())
+    result, seconds = timed(played)
+    assert result.outcome is Outcome.COMPLETED
+    assert seconds == pytest.approx(60.0)
+    assert played.log.names()[-1] == "RunEnded"
+
+
 def test_d3_1_a_source_that_never_lists_its_tools_is_cut_at_the_deadline() -> None:
     class Stuck(Tools):
         async def tools(self) -> Any:
