@@ -21,8 +21,8 @@ from demo.conversation import read_conversation
 from demo.failure import DemoError
 from demo.screen import Screen, host_output
 from demo.stage import staged_assistant
-from demo.transcript import Kind, Transcript
 from rasa_react_ext.errors import ExtensionError
+from rasa_react_ext.testing.transcript import Kind, Transcript
 
 __all__ = ["main", "real_model"]
 

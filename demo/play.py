@@ -15,9 +15,9 @@ from demo.conversation import CONVERSATION, Turn, check_turn, read_conversation
 from demo.failure import DemoError
 from demo.screen import Screen, host_output
 from demo.stage import staged_assistant
-from demo.transcript import Transcript
 from rasa_react_ext.errors import ExtensionError
 from rasa_react_ext.testing import ModelServer
+from rasa_react_ext.testing.transcript import Transcript
 
 __all__ = ["main"]
 

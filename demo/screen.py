@@ -18,7 +18,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from demo.transcript import Kind, Line
+from rasa_react_ext.testing.transcript import Kind, Line
 
 __all__ = ["Screen", "host_output"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from demo.transcript import Transcript, describe_call
+from rasa_react_ext.testing.transcript import Transcript, describe_call
 
 
 def _read(*events: dict[str, Any]) -> list[tuple[str, str]]:

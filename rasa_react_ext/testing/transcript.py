@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Kind", "Line", "Transcript"]
+__all__ = ["Kind", "Line", "Transcript", "describe_call"]
 
 Kind = Literal["user", "bot", "tool", "slot", "flow", "agent"]
 Event = Mapping[str, Any]

@@ -1,0 +1,175 @@
+"""`rasa-react model` as a person runs it: processes, their output and their exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from rasa_react_ext.cli.main import main
+from rasa_react_ext.testing import Cassette, ScriptedModel
+from tests.testing.bodies import body, user
+
+COMMAND = (sys.executable, "-W", "error", "-m", "rasa_react_ext.cli", "model")
+SCRIPT = """
+rules:
+  - when: {user: hello}
+    answer: Hi there.
+"""
+ASK = """
+import json, os, sys, urllib.request
+body = {"model": "m", "messages": [{"role": "user", "content": sys.argv[1]}]}
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+assert os.environ["MODEL_URL"] == os.environ["OPENAI_API_BASE"] == os.environ["OPENAI_BASE_URL"]
+key = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "text/json"}
+request = urllib.request.Request(url, json.dumps(body).encode(), key)
+try: print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+except urllib.error.HTTPError as error: print(error.code)
+sys.exit(int(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.yml"
+    path.write_text(SCRIPT)
+    return path
+
+
+@contextlib.contextmanager
+def _running(*arguments: str | Path, **environment: str) -> Iterator[tuple[Any, str]]:
+    """The process and the base URL it printed."""
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PATH": "", **environment},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def _said(url: str, text: str, key: str = "a-client-key") -> str:
+    headers = {"authorization": f"Bearer {key}"}
+    with httpx.Client(trust_env=False, timeout=10) as client:
+        answer = client.post(f"{url}/chat/completions", json=body(user(text)), headers=headers)
+    return str((answer.json().get("choices") or [{"message": answer.json()}])[0]["message"])
+
+
+def _asking(text: str, code: int = 0) -> list[str]:
+    return ["--url-env", "MODEL_URL", "--", sys.executable, "-c", ASK, text, str(code)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_prints_the_base_url_and_ends_on_a_signal(
+    script: Path, number: signal.Signals
+) -> None:
+    with _running("serve", script) as (process, url):
+        assert url.endswith("/v1")
+        assert "Hi there." in _said(url, "hello")
+        assert "no_matching_rule" in _said(url, "what?")
+        process.send_signal(number)
+        assert process.wait(timeout=10) == 0
+        lines = process.stderr.read().splitlines()
+    assert lines[0].split() == ["1", "/v1/chat/completions", "200", "rules[1]"]
+    assert "400  No rule of" in lines[1]
+
+
+def test_record_then_replay_with_the_provider_gone(tmp_path: Path, script: Path) -> None:
+    tape = tmp_path / "tape"
+    with ScriptedModel(script).serve() as provider:
+        options = ("--upstream", provider.base_url, "--api-key-env", "REAL", "--secret-env", "PIN")
+        secret = {"REAL": "the-real-key-1", "PIN": "hunter22"}
+        with _running("record", tape, *options, **secret) as (process, url):
+            assert "Hi there." in _said(url, "hello hunter22")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=10) == 0
+            assert "001-" in process.stderr.read()
+        assert provider.last.headers["authorization"] == "Bearer the-real-key-1"
+    text = "".join(file.read_text() for file in tape.iterdir())
+    assert not any(value in text for value in (*secret.values(), "a-client-key"))
+    with _running("replay", tape, "--secret-env", "PIN", **secret) as (process, url):
+        assert "Hi there." in _said(url, "hello hunter22")
+        assert "no_recorded_answer" in _said(url, "hello, friend")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+        shown = process.stderr.read()
+    assert "+messages[1].content: hello, friend" in shown
+
+
+def test_a_command_runs_beside_the_model_and_its_code_is_passed_on(
+    script: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["model", "serve", str(script), "--quiet", *_asking("hello")]) == 0
+    assert main(["model", "serve", str(script), "--quiet", *_asking("hello", 7)]) == 7
+    shown = capfd.readouterr()
+    assert shown.out == "Hi there.\nHi there.\n"
+    assert shown.err == ""
+
+
+def test_a_command_that_asked_what_nobody_answers_has_failed(
+    script: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["model", "serve", str(script), "--quiet", *_asking("what?")]) == 1
+    shown = capfd.readouterr().err.splitlines()
+    assert "No rule of" in shown[0]
+    assert shown[-1] == "1 of 1 requests had no answer."
+
+
+def test_a_command_records_and_updates_a_cassette(
+    tmp_path: Path, script: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tape = tmp_path / "tape"
+    with ScriptedModel(script).serve() as provider:
+        url = provider.base_url
+        assert main(["model", "record", str(tape), "--upstream", url, *_asking("hello")]) == 0
+        assert main(["model", "replay", str(tape), "--update", url, *_asking("hello")]) == 0
+        assert main(["model", "replay", str(tape), "--update", url, *_asking("hello you")]) == 0
+        assert provider.request_count == 2
+    assert len(Cassette(tape).entries) == 2
+    assert main(["model", "replay", str(tape), *_asking("hello you")]) == 0
+    assert capfd.readouterr().out == "Hi there.\n" * 4
+
+
+def test_a_signal_ends_the_command_too(script: Path) -> None:
+    wait = "import sys, time; print('waiting', flush=True); time.sleep(60)"
+    with _running("serve", script, "--", sys.executable, "-c", wait) as (process, line):
+        assert line == "waiting"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["serve", "no.yml"], 3, "no.yml: rules: the script cannot be read"),
+        (["serve", "{script}", "--profile", "odd"], 3, "there is no provider profile 'odd'"),
+        (["serve", "{script}", "--port", "{taken}"], 6, "in use"),
+        (["serve", "{script}", "--", "no-such-program"], 3, "no-such-program"),
+        (["record", "tape", "--upstream", "api.example"], 3, "'api.example' is no base URL"),
+        (["record", "{script}", "--upstream", "http://x"], 3, "this is a file"),
+        (["record", "t", "--upstream", "http://x", "--api-key-env", "NO_KEY"], 3, "NO_KEY"),
+        (["replay", "no-tape"], 3, "no-tape: cassette: there is no recorded exchange in it"),
+    ],
+)
+def test_what_cannot_work_is_one_line_and_a_code(
+    arguments: list[str], code: int, said: str, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ScriptedModel(script).serve() as other:
+        values = {"script": script, "taken": other.url.rpartition(":")[2]}
+        assert main(["model", *[argument.format(**values) for argument in arguments]]) == code
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.startswith("Error: ")
+    assert shown.count("\n") == 1
