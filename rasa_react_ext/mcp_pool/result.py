@@ -72,12 +72,12 @@ def _resource(resource: types.TextResourceContents | types.BlobResourceContents)
 def _says(text: str, value: Any) -> bool:
     """Whether the text holds the same as the structured value.
 
-    Servers repeat the value as JSON text, or wrap a plain text as `{"result": text}`.
+    Servers repeat the value as JSON text, or wrap a plain text in an object of one key.
     """
-    wrapped = isinstance(value, dict) and value.keys() == {"result"}
-    plain = value["result"] if wrapped else value
-    if text == plain:
+    only = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else None
+    if only == text:
         return True
+    plain = value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value
     try:
         told = json.loads(text)
     except ValueError:

@@ -38,6 +38,7 @@ def test_b71_an_error_with_only_structured_content_says_it() -> None:
 
 
 def test_b71_text_and_structured_content_are_both_shown_when_they_differ() -> None:
+    assert read(content=[text("3")], structuredContent={"price": 3}).text == '3\n{"price": 3}'
     assert read(content=[text("3 EUR")], structuredContent={"price": 3}).text == (
         '3 EUR\n{"price": 3}'
     )
@@ -48,6 +49,7 @@ def test_b71_text_and_structured_content_are_both_shown_when_they_differ() -> No
     [
         ('{"price": 3}', {"price": 3}),
         ("plain", {"result": "plain"}),
+        ("plain", {"content": "plain"}),
         ("3", {"result": 3}),
         ("a\nb", {"result": ["a", "b"]}),
         ('{"x": 1}\n{"x": 2}', {"result": [{"x": 1}, {"x": 2}]}),
