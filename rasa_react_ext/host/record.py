@@ -99,7 +99,7 @@ class TrackerRecord:
         metadata: dict[str, Any] = {
             "agent_id": self._agent_id,
             "tool_call_id": call.id,
-            "tool_batch_id": f"{self._agent_id}/{finished.batch}",
+            "tool_batch_id": f"{self._turn}/{finished.batch}",
         }
         if finished.duration_ms is not None:
             metadata["duration_ms"] = round(finished.duration_ms, 1)
