@@ -34,15 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     chosen = [each for each in SCENARIOS if not given.only or each.group in given.only]
     rounds = Rounds(resident=2, fresh=1, imports=2) if given.quick else Rounds()
-    RESULTS.mkdir(exist_ok=True)
+    given.results.mkdir(parents=True, exist_ok=True)
     try:
-        with tempfile.TemporaryDirectory(dir=RESULTS) as folder:
+        with tempfile.TemporaryDirectory(dir=given.results) as folder:
             samples = measure(chosen, rounds, Path(folder), console.log)
     except BenchmarkError as error:
         console.print(str(error), style="red", markup=False)
         return 2
     found = rows(chosen, GROWTHS, samples)
-    _write(found, quick=given.quick)
+    _write(found, given.results, quick=given.quick)
     console.print(as_table(found))
     missed = any(row.met is False for row in found)
     return 1 if given.check and missed else 0
@@ -55,10 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer samples, about two minutes")
     parser.add_argument("--only", default="", metavar="LETTERS", help="groups, such as ab")
     parser.add_argument("--check", action="store_true", help="fail when a target is missed")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for latest.json")
     return parser
 
 
-def _write(found: Sequence[Row], *, quick: bool) -> None:
+def _write(found: Sequence[Row], folder: Path, *, quick: bool) -> None:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     result: dict[str, Any] = {
         "at": now,
@@ -72,8 +73,8 @@ def _write(found: Sequence[Row], *, quick: bool) -> None:
         "rows": [as_json(row) for row in found],
     }
     text = json.dumps(result, indent=2, ensure_ascii=False)
-    (RESULTS / "latest.json").write_text(f"{text}\n", encoding="utf-8")
-    (RESULTS / "latest.md").write_text(as_markdown(found), encoding="utf-8")
+    (folder / "latest.json").write_text(f"{text}\n", encoding="utf-8")
+    (folder / "latest.md").write_text(as_markdown(found), encoding="utf-8")
 
 
 def _version(package: str) -> str | None:

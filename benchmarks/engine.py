@@ -35,7 +35,7 @@ from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.process import current
 from rasa_react_ext.host.settings import read_settings
 
-__all__ = ["Turn", "agent_config", "configure", "start", "take_turn"]
+__all__ = ["Turn", "agent_config", "agent_input", "configure", "start", "take_turn"]
 
 _MODULE = f"{__name__}.Patient"
 
@@ -108,21 +108,17 @@ async def start(engine: str, configs: Sequence[AgentConfig]) -> list[Any]:
         return agents
     agents = []
     for config in configs:
-        resolved = resolve_agent_config(config, endpoints)
-        agent = AgentFactory.create_client(ProtocolType.MCP_OPEN, resolved)
+        resolve_agent_config(config, endpoints)  # writes into the config
+        agent = AgentFactory.create_client(ProtocolType.MCP_OPEN, config)
         await agent.connect()
         agents.append(agent)
     return agents
 
 
-async def take_turn(agent: Any, task: Task, events: Sequence[Event] = ()) -> Turn:
-    """Run one turn of an agent to the model's last word, in a conversation of its own.
-
-    Raises:
-        RuntimeError: The turn did not end as the script wants it.
-    """
+def agent_input(agent: Any, task: Task, events: Sequence[Event] = ()) -> AgentInput:
+    """What the host hands to an agent in a conversation that has these events already."""
     sender = uuid4().hex
-    agent_input = AgentInput(
+    return AgentInput(
         id=agent._name,
         user_message=task.message,
         slots=[],
@@ -131,9 +127,18 @@ async def take_turn(agent: Any, task: Task, events: Sequence[Event] = ()) -> Tur
         metadata={"sender_id": sender},
         recipient_id=sender,
     )
+
+
+async def take_turn(agent: Any, task: Task, given: AgentInput | None = None) -> Turn:
+    """Run one turn of an agent to the model's last word, by default of a new conversation.
+
+    Raises:
+        RuntimeError: The turn did not end as the script wants it.
+    """
+    given = given or agent_input(agent, task)
     channel = CollectingOutputChannel()
     wall, cpu = time.perf_counter(), time.process_time()
-    processed = await agent.process_input(agent_input)
+    processed = await agent.process_input(given)
     output = await agent.run(processed, output_channel=channel)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     said = [sent.get("text") for sent in channel.messages]

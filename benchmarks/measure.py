@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,9 +73,9 @@ class _Measuring:
         return [scenario for scenario in self._scenarios if scenario.place == place]
 
     def imports(self) -> None:
-        """A process per sample that does nothing else."""
+        """A process per sample that does nothing else; the host's takes long, so only one."""
         for number in self._numbers("import", self._rounds.imports):
-            for engine in _in_turn(number):
+            for engine in ENGINES if number == 1 else ("ours",):
                 log = self._folder / "import.log"
                 with started("-m", "benchmarks.importing", engine, log=log) as process:
                     numbers = json.loads(last_line(process, log))
@@ -129,7 +129,7 @@ def _in_turn(number: int) -> Sequence[str]:
 
 
 @contextmanager
-def _servers(folder: Path) -> Iterator[dict[str, Any]]:
+def _servers(folder: Path) -> Generator[dict[str, Any]]:
     """The model and the MCP servers; yields what a worker needs to reach them."""
     rules = script.rules(parallel_tools=PARALLEL, steps=CHAINS, servers=SERVERS)
     written, log = folder / "model.yml", folder / "servers.log"

@@ -6,7 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ class BenchmarkError(Exception):
 
 
 @contextlib.contextmanager
-def started(*arguments: str, log: Path) -> Iterator[subprocess.Popen[str]]:
+def started(*arguments: str, log: Path) -> Generator[subprocess.Popen[str]]:
     """A Python process with pipes, terminated at the end of the block."""
     with (
         log.open("a", encoding="utf-8") as errors,
@@ -89,7 +89,7 @@ class Worker:
 
 
 @contextlib.contextmanager
-def worker(engine: str, setup: Mapping[str, Any], folder: Path) -> Iterator[Worker]:
+def worker(engine: str, setup: Mapping[str, Any], folder: Path) -> Generator[Worker]:
     """A measuring process with its agent ready."""
     log = folder / f"{engine}.log"
     arguments = ("-m", "benchmarks.worker", engine, json.dumps(setup))

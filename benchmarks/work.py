@@ -70,7 +70,8 @@ class Bench:
         return await self._turns(script.TALK, turns, conversation(events))
 
     async def _turns(self, task: script.Task, turns: int, events: Sequence[Event] = ()) -> Numbers:
-        taken = [await engine.take_turn(self._agent, task, events) for _ in range(turns)]
+        inputs = [engine.agent_input(self._agent, task, events) for _ in range(turns)]
+        taken = [await engine.take_turn(self._agent, task, given) for given in inputs]
         return {
             "wall_ms": statistics.median(turn.wall_ms for turn in taken),
             "cpu_ms": statistics.median(turn.cpu_ms for turn in taken),
