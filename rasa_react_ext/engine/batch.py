@@ -16,6 +16,7 @@ from rasa_react_ext.errors import FeedbackError
 if TYPE_CHECKING:
     from rasa_react_ext.engine.decision import CallDone, Run, Speech
     from rasa_react_ext.engine.message import ToolCall
+    from rasa_react_ext.engine.slot import SlotSpec
 
 __all__ = ["NOT_EXECUTED", "Batch", "Planned", "answer_to", "counted", "plan", "told"]
 
@@ -35,7 +36,7 @@ class Planned:
         tool: The tool to run, if it is to be run.
         slot: The slot the call is about, if it is about one.
         value: The slot's converted value.
-        completes: The call asks to end the run.
+        completes: The call is about ending the run.
         refusal: Why the call is answered without being carried out.
         superseded: A later call of the same answer takes its place.
         extra: Opaque provider fields.
@@ -89,7 +90,7 @@ class Batch:
 
     speech: Speech
     calls: tuple[Planned, ...]
-    cut: bool = False
+    cut: bool
     abandoned: bool = False
     text_said: bool = False
     done: tuple[CallDone, ...] = ()
@@ -120,9 +121,11 @@ class Batch:
         """Whether the text waits for the batch (design D3.9).
 
         Beside a completing call it waits for the calls' success, even when it was
-        shown, because its kind depends on it.
+        shown, because its kind depends on it. Beside calls that were cut off it waits
+        for ever: the model sends it again with them.
         """
-        return self.completing or (self.held_for_slots and not self.speech.shown)
+        waits = self.held_for_slots and not self.speech.shown
+        return self.cut or self.completing or waits
 
     def failed(self, results: Mapping[int, ToolResult]) -> list[str]:
         """Names of the calls beside the completing one that did not succeed.
@@ -203,28 +206,27 @@ def _judged(run: Run, base: Planned, call: ToolCall) -> Planned:
     if name is None:
         known = [*run.tools, *run.rules.slots, *filter(None, (run.rules.completes,))]
         return replace(base, refusal=wording.unknown_tool(call.name, known))
-    base = replace(base, name=name)
+    spec = run.rules.slots.get(name)
+    slot = spec.name if spec else None
+    base = replace(base, name=name, slot=slot, completes=name == run.rules.completes)
     try:
-        arguments = argument.parse(call.arguments)
-        base = replace(base, arguments=arguments)
-        if name in run.rules.slots:
-            return _slot_call(run, base)
-        if name == run.rules.completes:
-            return replace(base, completes=True)
+        base = replace(base, arguments=argument.parse(call.arguments))
+        if spec:
+            return _slot_call(run, base, spec)
+        if base.completes:
+            return base
         tool = run.tools[name]
-        return replace(base, tool=tool, arguments=argument.fit(arguments, tool.parameters))
+        return replace(base, tool=tool, arguments=argument.fit(base.arguments, tool.parameters))
     except FeedbackError as error:
         return replace(base, refusal=str(error))
 
 
-def _slot_call(run: Run, base: Planned) -> Planned:
-    spec = run.rules.slots[base.name]
+def _slot_call(run: Run, base: Planned, spec: SlotSpec) -> Planned:
     try:
-        value = spec.convert(base.arguments.get("slot_value"))
+        return replace(base, value=spec.convert(base.arguments.get("slot_value")))
     except FeedbackError as error:
         refusal = wording.slot_refused(spec.name, str(error), run.slots.get(spec.name))
-        return replace(base, slot=spec.name, refusal=refusal)
-    return replace(base, slot=spec.name, value=value)
+        return replace(base, refusal=refusal)
 
 
 def _without_doubles(calls: list[Planned]) -> tuple[Planned, ...]:

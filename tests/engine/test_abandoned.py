@@ -10,6 +10,7 @@ import pytest
 from rasa_react_ext.engine import run as rules
 from rasa_react_ext.engine import wording
 from rasa_react_ext.engine.decision import (
+    CallDone,
     Finish,
     Outcome,
     Rules,
@@ -38,6 +39,8 @@ def test_b24_whatever_ends_the_turn_every_call_is_answered_and_slots_are_kept(en
     found, missing, slot, unknown = (one.result for one in run.steps[-1].calls)
     assert found == "seen"
     assert missing == wording.NOT_EXECUTED
+    done = [one.result for one in actions if isinstance(one, CallDone)]
+    assert [one.is_error for one in done] == [False, True, False, True]
     assert slot == "Slot 'a' is now 'x'."
     assert "no tool 'no'" in unknown
     assert run.slots_set == {"a": "x"}

@@ -15,6 +15,7 @@ from rasa_react_ext.engine.decision import (
     Rules,
     SlotChanged,
 )
+from rasa_react_ext.engine.message import ModelAnswer
 from rasa_react_ext.engine.slot import SlotSpec
 from tests.engine.fake import answer, bad, call, usage
 from tests.engine.play import Play, kinds, task
@@ -270,3 +271,30 @@ def test_text_held_for_slots_is_said_before_a_limit_closes() -> None:
     actions = play.say(answer("Noted!", call("set_slot_a", {"slot_value": "x"}), usage=usage(5)))
     assert kinds(actions)[-2:] == ["Say", "Ask"]
     assert play.last == Ask(closing=Closing.LIMIT)
+
+
+@pytest.mark.parametrize("shown", [False, True])
+@pytest.mark.parametrize(
+    "said",
+    [
+        answer("Bye!", call("task_completed", "{")),
+        answer("Bye!", call("task_completed"), finish_reason="length"),
+        answer("Bye!", call("look"), finish_reason="length"),
+    ],
+)
+def test_d3_9_text_beside_calls_that_did_not_arrive_whole_is_not_said(
+    said: ModelAnswer, shown: bool
+) -> None:
+    play = Play()
+    play.say(said, shown=shown)
+    assert play.last == Ask()
+    assert play.said() == ([("filler", "Bye!")] if shown else [])
+    assert play.run.steps[-1].text == ("Bye!" if shown else "")
+
+
+def test_b14_text_beside_a_malformed_slot_call_waits_as_beside_a_good_one() -> None:
+    play = Play(task("a"))
+    malformed, good = call("set_slot_a", "{"), call("set_slot_a", {"slot_value": "x"})
+    play.say(answer("Noted!", malformed, good))
+    assert play.said() == []
+    assert play.end.outcome is Outcome.COMPLETED
