@@ -1,7 +1,7 @@
 """What a run did, as the host's tracker events (design D10).
 
 Names and metadata keys are the host's, so that inspector, analytics and e2e
-tests see no difference. Events are appended in the order in which things occurrence.
+tests see no difference. Events are appended in the order in which things happen.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from rasa.agents.protocol.mcp.mcp_base_agent import MCPBaseAgent
 from rasa.core.actions.constants import STREAMED_RESPONSE_TEXT_DELIVERED_KEY
-from rasa.shared.core.events import Event, McpToolExecuted, SlotSet
+from rasa.shared.core.events import BotUttered, Event, McpToolExecuted, SlotSet
 
 from rasa_react_ext.engine.occurrence import (
     CallFinished,
@@ -80,16 +81,32 @@ class TrackerRecord:
         if not self._delivery.possible:
             return
         self._delivery.note_filler(spoke.text, is_filler=spoke.kind == "filler")
-        event = self._agent.create_bot_uttered(
-            spoke.text,
-            self._input,
-            _MESSAGE_TYPES[spoke.kind],
-            spoke.answer.first_token_ms,
-            spoke.answer.total_ms,
-        )
+        event = self._uttered(spoke)
         if spoke.streamed:
             event.metadata[STREAMED_RESPONSE_TEXT_DELIVERED_KEY] = True
         self.events.append(event)
+
+    def _uttered(self, spoke: Spoke) -> BotUttered:
+        """The event of the user's hook; the default one where that fails, for the text was seen."""
+        kind, answer = _MESSAGE_TYPES[spoke.kind], spoke.answer
+        given = (spoke.text, self._input, kind, answer.first_token_ms, answer.total_ms)
+        try:
+            event = self._agent.create_bot_uttered(*given)
+            if isinstance(event, BotUttered):
+                return event
+            problem = f"it returned {type(event).__name__} instead of BotUttered"
+        except Exception as error:  # noqa: BLE001 - hooks are users' code
+            problem = f"{type(error).__name__}: {error}"
+        _log.error(
+            "rasa_react_ext.hook.create_bot_uttered_failed",
+            agent_name=self._input.id,
+            error=problem,
+            event_info=(
+                f"create_bot_uttered of agent {self._input.id!r} failed: {problem}. The text is "
+                "recorded in the default form."
+            ),
+        )
+        return MCPBaseAgent.create_bot_uttered(self._agent, *given)
 
     def _call_finished(self, finished: CallFinished) -> None:
         call = finished.call
