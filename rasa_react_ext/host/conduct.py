@@ -28,7 +28,12 @@ from rasa_react_ext.host.condition import ExitConditions, slot_names
 from rasa_react_ext.host.credential import Credentialed
 from rasa_react_ext.host.deadline import turn_deadline
 from rasa_react_ext.host.delivery import Delivery
-from rasa_react_ext.host.hooked_model import HookedModel, has_own_generation
+from rasa_react_ext.host.hooked_model import (
+    HookedModel,
+    OwnClient,
+    has_own_client,
+    has_own_generation,
+)
 from rasa_react_ext.host.journal import Journalled
 from rasa_react_ext.host.observe.fan import Fan
 from rasa_react_ext.host.observe.trace_file import TurnLabel
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
     from rasa.agents.schemas.agent_input import AgentInputSlot
     from rasa.core.channels import OutputChannel
 
-    from rasa_react_ext.engine.port import ToolSource
+    from rasa_react_ext.engine.port import ChatModel, ToolSource
     from rasa_react_ext.host.agent import ReActAgent
 
 __all__ = ["conduct"]
@@ -140,7 +145,6 @@ class _Turn:
         python_tools = PythonTools(agent, agent_input)
         built_in = agent.built_in_definitions(_with_slots(agent_input, exit_slots))
         slots = self._slot_values(exit_slots)
-        own_model = has_own_generation(agent)
         label = TurnLabel(
             conversation=str(recipient or ""),
             turn=turn_id,
@@ -163,7 +167,7 @@ class _Turn:
         self.driver = Driver(
             run=Run(rules=self._rules(exit_slots, built_in), slots=slots),
             conversation=self.host,
-            model=HookedModel(agent, agent_input, channel) if own_model else agent.model(),
+            model=self._model(channel),
             source=self._source(python_tools, turn_id),
             observer=self._observer,
             clock=WallClock(),
@@ -171,6 +175,12 @@ class _Turn:
             memory=self._memory,
             metadata=agent.get_llm_tracing_metadata(agent_input),
         )
+
+    def _model(self, channel: OutputChannel | None) -> ChatModel:
+        """The model of the agent, or the user's code that stands in its place."""
+        if has_own_generation(self._agent):
+            return HookedModel(self._agent, self._input, channel)
+        return OwnClient(self._agent) if has_own_client(self._agent) else self._agent.model()
 
     def _source(self, python_tools: PythonTools, turn: str) -> ToolSource:
         agent, agent_input = self._agent, self._input

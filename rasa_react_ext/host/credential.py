@@ -61,12 +61,13 @@ class Credentialed:
         try:
             meta = await self._meta(server, tool)
         except OutboundCallHookError as error:
+            cause = type(error.__cause__ or error).__name__  # its text may hold the secret
             _log.warning(
                 "rasa_react_ext.pre_call_hook.failed",
                 agent_name=self._input.id,
                 server_id=server.name,
                 tool_name=tool.origin_name,
-                event_info=f"The pre_call_hook of MCP server {server.name!r} failed: {error}",
+                event_info=f"The pre_call_hook of MCP server {server.name!r} failed ({cause}).",
             )
             return ToolResult(
                 text=f"{tool.name} was not called: its credentials could not be fetched.",

@@ -1,6 +1,7 @@
-"""A chat model that is a user's own `generate_and_send_response` (older host hook).
+"""Chat models that are a user's own code: a client, or `generate_and_send_response`.
 
-The hook asks the model and delivers the text itself, so nothing is delivered again.
+That older host hook asks the model and delivers the text itself, so nothing is
+delivered again. A client of the user's own is asked as the host would ask it.
 """
 
 from __future__ import annotations
@@ -21,12 +22,18 @@ if TYPE_CHECKING:
     from rasa_react_ext.engine.port import TextSink
     from rasa_react_ext.host.agent import ReActAgent
 
-__all__ = ["HookedModel", "SilentStream", "has_own_generation"]
+__all__ = ["HookedModel", "OwnClient", "SilentStream", "has_own_client", "has_own_generation"]
 
 
 def has_own_generation(agent: ReActAgent) -> bool:
     """Whether the agent's class asks the model in its own way."""
     return type(agent).generate_and_send_response is not MCPBaseAgent.generate_and_send_response
+
+
+def has_own_client(agent: ReActAgent) -> bool:
+    """Whether `self.llm_client` is an object whose `acompletion` a user wrote."""
+    method = getattr(agent.llm_client, "acompletion", None)
+    return callable(method) and not str(getattr(method, "__module__", "")).startswith("rasa.")
 
 
 class SilentStream:
@@ -67,6 +74,33 @@ class HookedModel:
             raise ModelError(self._agent.name, str(error), kind="unavailable") from error
         answer = _answer(response)
         if uttered is not None and sink is not None and answer.text:
+            await sink(answer.text)
+        return answer
+
+
+class OwnClient:
+    """Asks through a client that only promises the host's `acompletion` (a `ChatModel`)."""
+
+    def __init__(self, agent: ReActAgent) -> None:
+        self._agent = agent
+
+    async def ask(self, request: ModelRequest, sink: TextSink | None = None) -> ModelAnswer:
+        """Ask once; the text is shown when it is whole.
+
+        Raises:
+            ModelError: The client failed, in whatever way.
+        """
+        more: dict[str, Any] = {"metadata": dict(request.metadata)}
+        if request.tools:
+            more["tools"] = [dict(tool) for tool in request.tools]
+            if not request.allow_tools:
+                more["tool_choice"] = "none"
+        messages = [dict(message) for message in request.messages]
+        try:
+            answer = _answer(await self._agent.llm_client.acompletion(messages, **more))
+        except Exception as error:
+            raise ModelError(self._agent.name, str(error), kind="unavailable") from error
+        if sink is not None and answer.text:
             await sink(answer.text)
         return answer
 

@@ -62,7 +62,8 @@ class PythonTools:
             metadata = await self._metadata(tool)
             returned = await _run(executor, dict(arguments), AgentToolContext(metadata=metadata))
         except OutboundCallHookError as error:
-            return self._failed(tool, f"its credentials could not be fetched ({error}).")
+            cause = type(error.__cause__ or error).__name__  # its text may hold the secret
+            return self._failed(tool, f"build_custom_tool_call_metadata failed ({cause}).")
         except Exception as error:  # noqa: BLE001 - executors are users' code
             return self._failed(tool, f"{type(error).__name__}: {error}")
         if isinstance(returned, tuple) and len(returned) == 2:
