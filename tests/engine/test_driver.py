@@ -199,7 +199,7 @@ def test_a_tool_that_a_hook_hides_cannot_be_called() -> None:
     assert played.log.of(RunStarted)[0].tools == ("look",)
 
 
-def test_d4_the_model_is_told_which_servers_are_missing() -> None:
+def test_b63_the_model_is_told_which_servers_are_missing() -> None:
     tools = Tools([tool("look")], away=["shop: connection refused"])
     played = turn(answer("ok"), tools=tools)
     played.play()
