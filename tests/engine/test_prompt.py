@@ -50,7 +50,7 @@ def test_b102_templates_cannot_reach_into_python(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "{{ slots.usre_name }}",
+        "{{ slots.stranger }}",
         "{{ slots.user.name.first }}",
         "{{ slots.user['name'] | upper }}",
         "{{ nobody.strftime('%A') }}",
@@ -103,9 +103,9 @@ def test_b103_a_syntax_error_is_refused_with_file_and_line() -> None:
 
 
 def test_b103_unknown_variables_are_told() -> None:
-    source = "{{ slots.a }} {{ usre }} {{ user_message }} {% for x in y %}{{ x }}{% endfor %}"
-    assert prompt.check(source, file="f") == {"usre", "y"}
-    assert prompt.uses(source) == {"slots", "usre", "user_message", "y"}
+    source = "{{ slots.a }} {{ stranger }} {{ user_message }} {% for x in y %}{{ x }}{% endfor %}"
+    assert prompt.check(source, file="f") == {"stranger", "y"}
+    assert prompt.uses(source) == {"slots", "stranger", "user_message", "y"}
 
 
 @KINDS
