@@ -64,4 +64,38 @@ REQUIREMENTS: dict[str, str] = {
     ),
     "b87": "Every task state in both spellings has an outcome; an unknown one is bounded.",
     "b89": "The check at start reads the card and opens no task.",
+    "b103": (
+        "A prompt template that fails on a conversation's values gives way to the "
+        "default one, and the conversation goes on."
+    ),
+    "d1": (
+        "One line binds every sub agent of a project, at any load and reload, without "
+        "touching the host."
+    ),
+    "d2": (
+        "One agent class serves both kinds of step, keeps users' hooks and names, and "
+        "leaves the host's events."
+    ),
+    "d3_1": (
+        "Budgets are per turn, below the lifetime of the conversation's lock; larger "
+        "times are clamped."
+    ),
+    "d3_3": (
+        "Exit conditions are evaluated before the first model call and after each batch; "
+        "wiped slots come back."
+    ),
+    "d3_4": (
+        "Slot values are converted and checked by slot type; a slot keeps its tool "
+        "whatever hooks remove."
+    ),
+    "d3_7": (
+        "What a run learnt is kept across turns, unseen by others; nothing that was "
+        "executed runs twice."
+    ),
+    "d3_9": "Events are recorded in true order, and what the user saw is what is recorded.",
+    "d4": (
+        "A server that is down at the start takes away its tools until it comes up, and "
+        "nothing else."
+    ),
+    "d6": "Settings are strict and have their homes; the most specific value wins.",
 }

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.settings import read_settings
 from tests.host.project import Project
@@ -27,9 +28,11 @@ async def agent_at_work(
     from rasa.agents.core.types import ProtocolType
 
     configuration = project.open()
+    wanted = read_settings(settings or {}, {"store": str(project.folder / "store.db")})
+    process.current().configure(wanted)
     agents = build_agents(configuration.available_agents.agents, configuration.endpoints)
     agent = agents["clerk", ProtocolType.MCP_TASK if task else ProtocolType.MCP_OPEN]
-    agent.settings = read_settings(settings or {}, None).for_agent("clerk")
+    agent.settings = wanted.for_agent("clerk")
     try:
         yield agent
     finally:
