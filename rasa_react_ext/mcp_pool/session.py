@@ -112,7 +112,8 @@ class Session(ClientSession):
             raise ConnectionLostError(self._name, "the session is closed") from error
         except asyncio.CancelledError:
             if not isinstance(request.root, types.InitializeRequest):
-                self._task_group.start_soon(self._call_off, request_id)
+                with suppress(RuntimeError):  # the session may be ending at the same time
+                    self._task_group.start_soon(self._call_off, request_id)
             raise
 
     def fail_all(self, error: PeerError) -> None:

@@ -1,7 +1,8 @@
-"""Encrypted connections: authorities, unchecked ones on request, client certificates."""
+"""Encrypted connections: authorities, unchecked ones, client certificates; proxies."""
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import ipaddress
 import ssl
@@ -100,3 +101,23 @@ async def test_a_missing_file_is_named(server: Served, pool: Pool, tmp_path: Pat
     tools = PooledTools(pool, spec)
     assert await tools.tools() == ()
     assert "No such file" in tools.missing()[0]
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
+async def test_a_proxy_of_the_environment_is_used(
+    pool: Pool, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readline())
+        writer.write(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(proxy, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{port}")
+        tools = PooledTools(pool, ServerSpec(name="s", url="http://s.invalid/mcp", max_retries=0))
+        assert await tools.tools() == ()
+        assert asked == [b"POST http://s.invalid/mcp HTTP/1.1\r\n"]
+        await pool.aclose()

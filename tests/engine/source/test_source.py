@@ -57,6 +57,7 @@ async def test_a_filter_includes_or_excludes_by_the_name_at_the_server() -> None
     assert await names(Filtered(Fixed("a", "b", "c"), exclude=["a"])) == ["b", "c"]
     assert await names(Filtered(Named(Fixed("a.b", "c")), include=["a.b"])) == ["a_b"]
     assert await names(Filtered(Fixed("a"))) == ["a"]
+    assert await call(Filtered(Fixed("a", "b"), include=["a"]), "a") == "s:a"
     with pytest.raises(ValueError, match="not both"):
         Filtered(Fixed(), include=["a"], exclude=["b"])
 
