@@ -34,8 +34,8 @@ def check(flows: str = FLOWS, domain: str = DOMAIN, protocol: str = "RASA") -> N
 async def test_the_host_refuses_an_unknown_slot_in_exit_if_at_training(project: Project) -> None:
     from rasa.shared.core.flows.validation import InvalidExitIfConditionException
 
-    flows = FLOWS.replace("slots.amount > 0", "slots.amont > 0")
-    with pytest.raises(InvalidExitIfConditionException, match=r"order_form.*'amont'"):
+    flows = FLOWS.replace("slots.amount > 0", "slots.amountt > 0")
+    with pytest.raises(InvalidExitIfConditionException, match=r"order_form.*'amountt'"):
         await project.having(flows=flows).train()
 
 

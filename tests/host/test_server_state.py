@@ -77,10 +77,10 @@ async def test_an_excluded_tool_that_no_server_has_is_told_too(
 ) -> None:
     model = script({"when": {"tools": ["task_completed"]}, "answer": "Yes?"})
     with logs() as captured:
-        async with agent_at_work(filtered(project, exclude_tools=["fial", "meet"])) as agent:
+        async with agent_at_work(filtered(project, exclude_tools=["faill", "meet"])) as agent:
             await take_turn(agent, agent_input())
     told = log_of(captured, "rasa_react_ext.agent.unknown_tool")
-    assert f"{STORE}: exclude_tools: the server has no tool 'fial'." in told["event_info"]
+    assert f"{STORE}: exclude_tools: the server has no tool 'faill'." in told["event_info"]
     assert "'fail'" in told["event_info"]
     assert set(model.tool_names()) == {"look_up", "reserve", "fail", "task_completed"}
 

@@ -37,7 +37,7 @@ def test_d6_what_nobody_sets_stays_unset() -> None:
     [
         ({"max_stepz": 3}, "ReActPolicy: max_stepz", "Did you mean 'max_steps'?"),
         ({"zzz": 3}, "ReActPolicy: zzz", "The keys are: agents, history_turns"),
-        ({"agents": {"clerk": {"memmory": "off"}}}, "agents: clerk: memmory", "mean 'memory'?"),
+        ({"agents": {"clerk": {"memoryy": "off"}}}, "agents: clerk: memoryy", "mean 'memory'?"),
         ({"max_steps": 0}, "ReActPolicy: max_steps", "greater than 0"),
         ({"max_steps": "many"}, "ReActPolicy: max_steps", "integer"),
         ({"on_limit": "explode"}, "ReActPolicy: on_limit", "'ask' or 'fail'"),
