@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from rasa_react_ext.testing import wire
 from rasa_react_ext.testing.connection import Connection, OpenConnections
+from rasa_react_ext.testing.embedding import embeddings
 from rasa_react_ext.testing.log import Exchange, RequestLog
 from rasa_react_ext.testing.profile import Profile
 from rasa_react_ext.testing.reply import Player, Reply
@@ -30,6 +31,7 @@ _CHAT_PATHS = (
     "/openai/v1/chat/completions",
     "/openai/deployments/{deployment}/chat/completions",
 )
+_EMBEDDING_PATHS = tuple(path.replace("chat/completions", "embeddings") for path in _CHAT_PATHS)
 _MODELS_PATHS = ("/v1/models", "/models")
 
 
@@ -54,6 +56,7 @@ class ModelApplication:
     def asgi(self) -> Starlette:
         """The routes, as one ASGI application."""
         routes = [Route(path, _Raw(self), methods=["POST"]) for path in _CHAT_PATHS]
+        routes += [Route(path, _embed, methods=["POST"]) for path in _EMBEDDING_PATHS]
         routes += [Route(path, _list_models, methods=["GET"]) for path in _MODELS_PATHS]
         return Starlette(routes=routes)
 
@@ -100,6 +103,13 @@ class _Raw:
 
 async def _list_models(_: Request) -> JSONResponse:
     return JSONResponse(wire.models("scripted"))
+
+
+async def _embed(request: Request) -> JSONResponse:
+    body = _parse(await request.body())
+    if body is None:
+        return JSONResponse(wire.error_body("The body is not a JSON object."), status_code=400)
+    return JSONResponse(embeddings(body))
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:

@@ -47,5 +47,5 @@ def test_a_fault_of_our_own_says_so_and_how_to_see_more() -> None:
 
 
 def test_every_code_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
     assert [code for code in ExitCode if f"| {code.value} |" not in page] == []

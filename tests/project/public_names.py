@@ -45,6 +45,13 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "read_state",
         "structured_entries",
     ),
+    "rasa_react_ext.assistant": (
+        "Conversation",
+        "LoadedAssistant",
+        "Project",
+        "loaded",
+        "train",
+    ),
     "rasa_react_ext.compatibility": (
         "OVERRIDE",
         "TESTED_HOST",
@@ -91,6 +98,16 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "Transport",
     ),
     "rasa_react_ext.policy": ("ReActPolicy",),
+    "rasa_react_ext.pytest_plugin": (
+        "pytest_runtest_makereport",
+        "rasa_assistant",
+        "rasa_loaded",
+        "rasa_mcp_servers",
+        "rasa_model",
+        "rasa_model_server",
+        "rasa_project",
+        "rasa_serve",
+    ),
     "rasa_react_ext.store": ("Database", "Journal", "JournalEntry"),
     "rasa_react_ext.testing": (
         "PROFILES",
