@@ -137,6 +137,23 @@ class Connection:
             return fault.gone or fault.closed
         return True
 
+    async def abandon(self, message: Message, task_id: str) -> bool:
+        """Stop whatever a message began, also if its task is not known yet.
+
+        Args:
+            message: What was sent.
+            task_id: Its task; empty if the agent named none.
+        """
+        if task_id:
+            return await self.cancel(task_id)
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self.card(attempts=1)
+                task = await self._lane().find_task(message.context_id, message.message_id)
+        except Exception:  # noqa: BLE001 - agents without this method answer in many ways
+            return False
+        return task is not None and await self.cancel(task.id)
+
     async def aclose(self) -> None:
         """Close what the running loop has opened; the connection can be used again."""
         lane = self._lanes.pop(asyncio.get_running_loop(), None)

@@ -170,7 +170,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
             self._model_client = self.llm_client
         return self._model
 
-    async def close_model(self) -> None:
+    async def close_own(self) -> None:
         """Give the model's connections back."""
         if self._model is not None:
             await self._model.aclose()

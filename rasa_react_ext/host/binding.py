@@ -18,8 +18,15 @@ from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents, register
 from rasa_react_ext.host.check import check_flows
+from rasa_react_ext.host.external.build import build_external_agents, external_names
 from rasa_react_ext.host.observe.environment import configure_from_environment
-from rasa_react_ext.host.settings import POLICY_PLACE, SECTION, Settings, read_settings
+from rasa_react_ext.host.settings import (
+    POLICY_PLACE,
+    SECTION,
+    Settings,
+    check_kinds,
+    read_settings,
+)
 from rasa_react_ext.host.slot_check import slot_checks
 
 if TYPE_CHECKING:
@@ -82,9 +89,11 @@ def check_settings(policy: Mapping[str, Any]) -> None:
         ConfigurationError: A key or a value is wrong, or an agent is not there.
     """
     settings = settings_from(policy)
-    known = list(Configuration.get_instance().available_agents.agents)
+    agents = Configuration.get_instance().available_agents.agents
+    known = list(agents)
     if known:
         settings.check_agents(known)
+        check_kinds(settings, external_names(agents))
 
 
 def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
@@ -100,10 +109,12 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     agents = configuration.available_agents.agents
     settings = settings_from(policy)
     settings.check_agents(list(agents))
+    check_kinds(settings, external_names(agents))
     domain, flows = _stored(storage)
     if domain is not None and flows is not None:
         check_flows(flows, domain, agents)
     built = build_agents(agents, configuration.endpoints)
+    external = build_external_agents(agents, configuration.endpoints, settings)
     checks = slot_checks(domain) if domain is not None else {}
     for agent in built.values():
         agent.settings = settings.for_agent(agent.name)
@@ -113,13 +124,13 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     configure_from_environment()
     shared = process.current()
     shared.configure(settings)
-    shared.retire(register(built))
+    shared.retire(register({**built, **external}))
     if _loop_runs():
-        for agent in built.values():
+        for agent in (*built.values(), *external.values()):
             agent.warm()
     _log.info(
         "rasa_react_ext.policy.bound",
-        agents=sorted({agent.name for agent in built.values()}),
+        agents=sorted({name for name, _ in (*built, *external)}),
         event_info=f"Sub agents run on rasa_react_ext ({POLICY_PLACE}).",
     )
 

@@ -23,6 +23,7 @@ from rasa_react_ext.host import arrival
 from rasa_react_ext.host.agent import ReActAgent
 from rasa_react_ext.host.check import check_agent
 from rasa_react_ext.host.condition import slot_names
+from rasa_react_ext.host.external.agent import ExternalAgent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,7 +99,9 @@ def _combined(name: str, bases: tuple[type, ...], module: str) -> type[ReActAgen
     )
 
 
-def register(agents: Mapping[tuple[str, ProtocolType], ReActAgent]) -> list[Any]:
+def register(
+    agents: Mapping[tuple[str, ProtocolType], ReActAgent | ExternalAgent],
+) -> list[Any]:
     """Put the agents where the host looks for them; returns those they replace.
 
     The host's manager keeps one registry per process and never replaces an entry
@@ -114,4 +117,4 @@ def register(agents: Mapping[tuple[str, ProtocolType], ReActAgent]) -> list[Any]
 
 
 def _ours(agent: object) -> bool:
-    return isinstance(agent, ReActAgent)
+    return isinstance(agent, ReActAgent | ExternalAgent)

@@ -7,14 +7,15 @@ pool; whoever uses the agents last closes them (`release`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
 from rasa_react_ext.host.observe.telemetry import Telemetry
-from rasa_react_ext.host.observe.trace_file import TraceFile
+from rasa_react_ext.host.observe.trace_file import TraceFile, trace_path
 from rasa_react_ext.host.settings import DEFAULT_STORE, Settings
 from rasa_react_ext.mcp_pool import Pool, PoolEvent
 from rasa_react_ext.store import Database, Journal
@@ -35,6 +36,14 @@ _LEVELS = {
 }
 
 
+class Member(Protocol):
+    """An agent that uses what is shared."""
+
+    async def close_own(self) -> None:
+        """Close what the agent alone uses."""
+        ...
+
+
 class Process:
     """Shared resources of all agents in this process."""
 
@@ -43,10 +52,16 @@ class Process:
         self._settings = Settings()
         self._database = Database(DEFAULT_STORE)
         self._replaced: list[Database] = []
-        self._users: set[ReActAgent] = set()
-        self._retired: list[ReActAgent] = []
+        self._users: set[Member] = set()
+        self._retired: list[Member] = []
         self._warming: set[asyncio.Task[Any]] = set()
+        self._watchers: list[Callable[[TurnLabel], Observer]] = []
         self._told: set[tuple[str, ...]] = set()
+
+    @property
+    def database(self) -> Database:
+        """The store."""
+        return self._database
 
     @property
     def journal(self) -> Journal:
@@ -73,7 +88,25 @@ class Process:
         if deployment.trace_folder:
             full = deployment.trace_content == "full"
             watchers.append(TraceFile(Path(deployment.trace_folder), label, full=full))
-        return watchers
+        return [*watchers, *(watch(label) for watch in self._watchers)]
+
+    @contextmanager
+    def watched_by(self, watch: Callable[[TurnLabel], Observer]) -> Generator[None]:
+        """Let somebody else hear every agent turn while the block runs.
+
+        Args:
+            watch: Makes the observer of one turn.
+        """
+        self._watchers.append(watch)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watch)
+
+    def trace_file(self, conversation: str) -> Path | None:
+        """File of a conversation's record, or None when there is no record."""
+        folder = self._settings.deployment.trace_folder
+        return trace_path(Path(folder), conversation) if folder else None
 
     def first_time(self, *what: str) -> bool:
         """Whether something is told for the first time since a model was loaded."""
@@ -81,7 +114,7 @@ class Process:
         self._told.add(what)
         return not known
 
-    def use(self, agent: ReActAgent) -> None:
+    def use(self, agent: Member) -> None:
         """Note that an agent is about to use what is shared."""
         self._users.add(agent)
 
@@ -95,7 +128,7 @@ class Process:
         self._warming.add(task)
         task.add_done_callback(self._warming.discard)
 
-    async def enter(self, agent: ReActAgent) -> None:
+    async def enter(self, agent: Member) -> None:
         """The same at the start of a turn; agents that a reload replaced are let go."""
         self.use(agent)
         retired, self._retired = self._retired, []
@@ -105,17 +138,17 @@ class Process:
         for database in replaced:
             await database.aclose()
 
-    def retire(self, agents: Iterable[ReActAgent]) -> None:
+    def retire(self, agents: Iterable[Member]) -> None:
         """Agents that a reload has replaced: their last turn may still be running."""
         self._retired.extend(agents)
 
-    async def release(self, agent: ReActAgent) -> None:
+    async def release(self, agent: Member) -> None:
         """An agent is disconnected; the last one closes the sessions.
 
         Agents may be used again afterwards, also in another event loop.
         """
         self._users.discard(agent)
-        await agent.close_model()
+        await agent.close_own()
         if self._users.issubset(self._retired):
             await self._close()
 
@@ -124,7 +157,7 @@ class Process:
         retired, self._retired = self._retired, []
         for old in retired:
             self._users.discard(old)
-            await old.close_model()
+            await old.close_own()
         await self._stop_warming()
         await self.pool.aclose()
         for database in (*self._replaced, self._database):

@@ -8,14 +8,30 @@ by deployment stays in endpoints.yml only (design D6).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+)
 
 from rasa_react_ext.errors import ConfigurationError
 
-__all__ = ["AgentSettings", "DeploymentSettings", "EngineSettings", "Settings", "read_settings"]
+__all__ = [
+    "AgentSettings",
+    "DeploymentSettings",
+    "EngineSettings",
+    "Settings",
+    "ShareSettings",
+    "check_kinds",
+    "read_settings",
+]
 
 POLICY_PLACE = "policies: rasa_react_ext.policy.ReActPolicy"
 SECTION = "rasa_react_ext"
@@ -24,6 +40,24 @@ DEFAULT_STORE = ".rasa/rasa_react_ext.db"
 
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ShareSettings(_Strict):
+    """What an external agent is told beside the user's words."""
+
+    slots: list[str] | None = Field(
+        default=None, description="Names of the slots it is told. Default: all that have a value."
+    )
+    metadata: list[str] | None = Field(
+        default=None,
+        description="Keys of AgentInput.metadata it is told; what a pre_call_hook returns is "
+        "always sent. Default: all but the host's working keys.",
+    )
+    history: Literal["resumed", "first", "never"] | None = Field(
+        default=None,
+        description="When it is sent the conversation instead of the last message: after an "
+        "interruption, also at first contact, or never. Default: resumed.",
+    )
 
 
 class AgentSettings(_Strict):
@@ -69,6 +103,57 @@ class AgentSettings(_Strict):
     history_turns: PositiveInt | None = Field(
         default=None, description="User and bot messages the model sees. Default: 10."
     )
+
+    share: ShareSettings | None = Field(
+        default=None, description="What an external agent is told. Default: everything."
+    )
+    card_key: SecretStr | None = Field(
+        default=None,
+        description="Key that an external agent's card must be signed with: PEM, JSON Web Key "
+        "(Set) or shared secret, best as ${VARIABLE}. Default: signatures are not looked at.",
+    )
+    card_refresh_seconds: PositiveFloat | None = Field(
+        default=None, description="Age at which an agent's card is read again. Default: 3600."
+    )
+    busy: Literal["guard", "free"] | None = Field(
+        default=None,
+        description="What a user can do while an external agent works in the background: "
+        "`guard` answers with pattern_external_agent_processing, `free` lets the user go on. "
+        "Default: guard.",
+    )
+    hold: bool | None = Field(
+        default=None,
+        description="With `busy: free`: whether words for the busy agent are kept and sent to "
+        "it as a follow-up. Default: false.",
+    )
+    acknowledgement: str | None = Field(
+        default=None,
+        description="With `busy: free`: what is said when a task has begun and the agent itself "
+        "said nothing. Default: a short sentence.",
+    )
+    background_seconds: PositiveFloat | None = Field(
+        default=None,
+        description="Longest time of a task in the background. Default: 3600.",
+    )
+    allow_private_push_url: bool | None = Field(
+        default=None,
+        description="Whether push_notification_url may be other than public HTTPS. Default: false.",
+    )
+
+
+EXTERNAL_KEYS = frozenset(
+    {
+        "share",
+        "card_key",
+        "card_refresh_seconds",
+        "busy",
+        "hold",
+        "acknowledgement",
+        "background_seconds",
+        "allow_private_push_url",
+    }
+)
+"""Keys of external agents; `on_cancel` is for both kinds, every other for ReAct agents."""
 
 
 class EngineSettings(AgentSettings):
@@ -141,6 +226,33 @@ class Settings(_Strict):
                     )
 
 
+def check_kinds(settings: Settings, external: Collection[str]) -> None:
+    """Refuse settings of one kind of agent for an agent of the other.
+
+    Args:
+        settings: All settings.
+        external: Names of the external agents.
+
+    Raises:
+        ConfigurationError: Names file and key.
+    """
+    places = (
+        ("config.yml", f"{POLICY_PLACE}: agents", settings.engine.agents),
+        ("endpoints.yml", f"{SECTION}: agents", settings.deployment.agents),
+    )
+    for file, place, agents in places:
+        for name, values in agents.items():
+            for key in sorted(values.model_fields_set - {"on_cancel"}):
+                if (key in EXTERNAL_KEYS) != (name in external):
+                    kind = "an external agent" if name in external else "a ReAct agent"
+                    raise ConfigurationError(
+                        file=file,
+                        key=f"{place}: {name}: {key}",
+                        problem=f"{name!r} is {kind}, which has no such setting.",
+                        fix="Remove the key.",
+                    )
+
+
 def read_settings(
     policy: Mapping[str, Any], section: object, *, endpoints_file: str = "endpoints.yml"
 ) -> Settings:
@@ -188,6 +300,8 @@ def _validated(model: type[_Model], values: Mapping[str, Any], file: str, place:
 
 def _keys_at(model: type[BaseModel], path: list[str]) -> list[str]:
     """Keys allowed at a place; below `agents: NAME:` those of an agent."""
+    if path[-1:] == ["share"]:
+        return list(ShareSettings.model_fields)
     return list(AgentSettings.model_fields if path else model.model_fields)
 
 

@@ -48,6 +48,8 @@ from tests.mcp_pool.mcp_server import Asgi, Receive, Scope, Send, Served, free_p
 __all__ = ["Remote", "grpc_remote", "remote"]
 
 SLOW_SECONDS = 30.0
+PREAMBLE = "start trade "
+"""What stands before an order when the same words start a flow of the assistant."""
 
 
 @dataclass
@@ -56,12 +58,13 @@ class Remote:
 
     Attributes:
         done: Counts of executed orders, by first word; `cancelled` counts cancellations.
-        messages: Every message that reached the agent.
+        messages: Every message that reached the agent, with the ids it was given.
+        sent: The same as it was sent over JSON-RPC.
         cut_after: Break a stream after this many events; once.
         silent_after: Send nothing more in a stream after this many events; once.
         fail_next: HTTP statuses to answer next requests of a JSON-RPC method with.
         token: Bearer token that is demanded, if any.
-        pushes: Push configurations that came with messages.
+        own_context: Context that answers come from, whatever was asked for.
     """
 
     streaming: bool = True
@@ -70,10 +73,12 @@ class Remote:
     version: str = "1.0"
     done: Counter[str] = field(default_factory=Counter)
     messages: list[Message] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
     cut_after: int | None = None
     silent_after: int | None = None
     fail_next: dict[str, list[int]] = field(default_factory=dict)
     token: str | None = None
+    own_context: str | None = None
     card_changes: dict[str, Any] = field(default_factory=dict)
     card_paths: tuple[str, ...] = ("/.well-known/agent-card.json",)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -156,10 +161,11 @@ class _Worker(AgentExecutor):
         if remote.loop is not asyncio.get_running_loop():
             remote.loop, remote.waiting = asyncio.get_running_loop(), asyncio.Event()
         remote.messages.append(message)
-        order, _, rest = context.get_user_input().partition(" ")
+        order, _, rest = _order(context.get_user_input()).partition(" ")
         remote.done[order] += 1
         if order == "message":
-            answer = new_text_message(rest or "Hi there.", context_id=context.context_id)
+            where = remote.own_context or context.context_id
+            answer = new_text_message(rest or "Hi there.", context_id=where)
             await event_queue.enqueue_event(answer)
             return
         updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
@@ -183,6 +189,11 @@ class _Worker(AgentExecutor):
         self._remote.done["cancelled"] += 1
         updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
         await updater.cancel()
+
+
+def _order(words: str) -> str:
+    """The order in a message, or in the last line of a conversation."""
+    return words.splitlines()[-1].removeprefix("USER: ").removeprefix(PREAMBLE)
 
 
 def _say(updater: TaskUpdater, text: str) -> Message:
@@ -284,7 +295,10 @@ class _Faulty:
         remote = self._remote
         event = await receive()
         body = event.get("body", b"")
-        method = json.loads(body).get("method", "") if body.startswith(b"{") else scope["path"]
+        document = json.loads(body) if body.startswith(b"{") else {}
+        method = document.get("method", scope["path"])
+        if message := document.get("params", {}).get("message"):
+            remote.sent.append(message)
         if remote.fail_next.get(method):
             await _answer(send, remote.fail_next[method].pop(0), {})
             return

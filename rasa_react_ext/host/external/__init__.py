@@ -1,0 +1,1 @@
+"""External agents: the host's side of remote agents that are reached over A2A."""

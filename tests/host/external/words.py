@@ -1,0 +1,52 @@
+"""Short words for tests with an external agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.a2a_client.remote import Remote
+from tests.host.project import Project
+
+__all__ = ["FLOWS", "external", "says", "texts"]
+
+FLOWS = """
+flows:
+  trade:
+    description: The customer wants to trade.
+    steps:
+      - call: broker
+      - action: utter_bye
+  pattern_completed:
+    description: Says nothing when all flows are done.
+    steps:
+      - noop: true
+        next: END
+  other:
+    description: The customer wants something else.
+    steps:
+      - action: utter_booked
+"""
+
+
+def external(project: Project, broker: Remote, **configuration: Any) -> Project:
+    """The project with the agent `broker` at a remote."""
+    agent = {
+        "agent": {"name": "broker", "protocol": "A2A", "description": "Trades for the customer."},
+        "configuration": {
+            "agent_card": broker.card_url,
+            "timeout": 10,
+            "polling_initial_delay": 0.05,
+            **configuration,
+        },
+    }
+    return project.having(agents={"broker": agent}, flows=FLOWS)
+
+
+async def says(agent: Any, text: str, sender: str = "anna") -> list[str]:
+    """What the assistant answers."""
+    return [message["text"] for message in await agent.handle_text(text, sender_id=sender)]
+
+
+def texts(remote: Remote) -> list[str]:
+    """First parts of the messages that were sent to the remote."""
+    return [message["parts"][0]["text"] for message in remote.sent]
