@@ -36,7 +36,7 @@ def test_d6_what_nobody_sets_stays_unset() -> None:
     ("entry", "key", "says"),
     [
         ({"max_stepz": 3}, "ReActPolicy: max_stepz", "Did you mean 'max_steps'?"),
-        ({"zzz": 3}, "ReActPolicy: zzz", "The keys are: agents, history_turns"),
+        ({"zzz": 3}, "ReActPolicy: zzz", "The keys are: acknowledgement, agents"),
         ({"agents": {"clerk": {"memoryy": "off"}}}, "agents: clerk: memoryy", "mean 'memory'?"),
         ({"max_steps": 0}, "ReActPolicy: max_steps", "greater than 0"),
         ({"max_steps": "many"}, "ReActPolicy: max_steps", "integer"),
