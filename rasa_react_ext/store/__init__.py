@@ -7,5 +7,17 @@ from __future__ import annotations
 
 from rasa_react_ext.store.database import Database
 from rasa_react_ext.store.journal import Journal, JournalEntry
+from rasa_react_ext.store.served_push import ServedPushes
+from rasa_react_ext.store.served_task import ServedTasks
+from rasa_react_ext.store.served_turn import ServedTurns
+from rasa_react_ext.store.served_upkeep import ServedUpkeep
 
-__all__ = ["Database", "Journal", "JournalEntry"]
+__all__ = [
+    "Database",
+    "Journal",
+    "JournalEntry",
+    "ServedPushes",
+    "ServedTasks",
+    "ServedTurns",
+    "ServedUpkeep",
+]

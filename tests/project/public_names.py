@@ -10,6 +10,17 @@ __all__ = ["PUBLIC_NAMES"]
 
 PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
     "rasa_react_ext": ("__version__",),
+    "rasa_react_ext.a2a_server": (
+        "A2AService",
+        "Assistant",
+        "Output",
+        "Profile",
+        "Result",
+        "ServerSettings",
+        "Skill",
+        "Turn",
+        "read_settings",
+    ),
     "rasa_react_ext.a2a_client": (
         "Accepted",
         "AgentSpec",
@@ -108,7 +119,15 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "rasa_project",
         "rasa_serve",
     ),
-    "rasa_react_ext.store": ("Database", "Journal", "JournalEntry"),
+    "rasa_react_ext.store": (
+        "Database",
+        "Journal",
+        "JournalEntry",
+        "ServedPushes",
+        "ServedTasks",
+        "ServedTurns",
+        "ServedUpkeep",
+    ),
     "rasa_react_ext.testing": (
         "PROFILES",
         "Cassette",

@@ -1,0 +1,119 @@
+"""The ASGI application: the protocol's routes behind the gate, card, health and metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from a2a.server.request_handlers.request_handler import RequestHandler
+from a2a.server.request_handlers.response_helpers import agent_card_to_dict
+from a2a.server.routes.rest_routes import create_rest_routes
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp
+
+from rasa_react_ext.a2a_server.auth import Authenticator
+from rasa_react_ext.a2a_server.call import CallBuilder
+from rasa_react_ext.a2a_server.card import Cards, card_etag
+from rasa_react_ext.a2a_server.gate import Gate, RateLimit
+from rasa_react_ext.a2a_server.older import RpcDispatcher
+from rasa_react_ext.a2a_server.settings import ServerSettings
+from rasa_react_ext.errors import HostError
+
+__all__ = ["application"]
+
+CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+Counts = Callable[[], Awaitable[Mapping[str, float]]]
+
+
+def application(
+    settings: ServerSettings,
+    handler: RequestHandler,
+    cards: Cards,
+    authenticator: Authenticator,
+    counts: Counts,
+) -> ASGIApp:
+    """Build the application.
+
+    Args:
+        settings: The channel's settings.
+        handler: Serves the operations.
+        cards: Makes the card.
+        authenticator: Finds callers.
+        counts: The numbers that health and metrics show.
+    """
+    rpc = RpcDispatcher(handler)
+    routes: list[BaseRoute] = [
+        Route("/", rpc.handle_requests, methods=["POST"]),
+        *(Route(path, _card_route(settings, cards), methods=["GET"]) for path in CARD_PATHS),
+        Route("/health", _health_route(counts), methods=["GET"]),
+        Route("/metrics", _metrics_route(counts), methods=["GET"]),
+        *_rest(handler),
+    ]
+    return Gate(
+        Starlette(routes=routes, exception_handlers={404: _unknown, 405: _unknown}),
+        authenticator=authenticator,
+        rate=RateLimit(settings.rate_limit_per_minute),
+        max_body_bytes=settings.max_body_bytes,
+        card_requires_auth=settings.card_requires_auth,
+    )
+
+
+def _rest(handler: RequestHandler) -> list[BaseRoute]:
+    """The HTTP+JSON routes; without those below a tenant's name, of which there are none."""
+    routes = create_rest_routes(handler, context_builder=CallBuilder(), enable_v0_3_compat=True)
+    return [route for route in routes if not isinstance(route, Mount)]
+
+
+def _card_route(settings: ServerSettings, cards: Cards) -> Callable[[Request], Awaitable[Response]]:
+    private = settings.card_requires_auth and settings.auth is not None
+    caching = {"Cache-Control": "private, max-age=300" if private else "public, max-age=300"}
+    if private:
+        caching["Vary"] = "Authorization"
+
+    async def card(request: Request) -> Response:
+        try:
+            made = await cards.public(str(request.base_url))
+        except HostError as error:
+            return _error(503, "UNAVAILABLE", str(error))
+        body = json.dumps(agent_card_to_dict(made), ensure_ascii=False).encode()
+        headers = {**caching, "ETag": card_etag(body)}
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        return Response(body, media_type="application/json", headers=headers)
+
+    return card
+
+
+def _health_route(counts: Counts) -> Callable[[Request], Awaitable[Response]]:
+    async def health(request: Request) -> Response:
+        numbers = await counts()
+        return JSONResponse({"status": "ok", **numbers})
+
+    return health
+
+
+def _metrics_route(counts: Counts) -> Callable[[Request], Awaitable[Response]]:
+    async def metrics(request: Request) -> Response:
+        lines = [
+            f"rasa_react_ext_a2a_server_{name.replace('-', '_')} {value}"
+            for name, value in sorted((await counts()).items())
+        ]
+        return PlainTextResponse("\n".join(lines) + "\n")
+
+    return metrics
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    status = int(getattr(error, "status_code", 404))
+    if status == 404:
+        return _error(status, "NOT_FOUND", "no such path")
+    return _error(status, "UNIMPLEMENTED", "no such method here")
+
+
+def _error(status: int, name: str, message: str) -> Response:
+    payload: dict[str, Any] = {"code": status, "status": name, "message": message}
+    return JSONResponse({"error": payload}, status_code=status)

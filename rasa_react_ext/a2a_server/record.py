@@ -1,0 +1,214 @@
+"""One task while a process runs a turn of it: changed, stored, followed.
+
+Whole changes are stored before they are shown; pieces of text are shown at once and
+stored with the next change, or a moment later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from a2a.types import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    StreamResponse,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+from google.protobuf.json_format import ParseDict
+
+from rasa_react_ext.a2a_server.identity import new_id
+from rasa_react_ext.a2a_wire import State, read_state
+from rasa_react_ext.store.served_task import Change, ServedTasks, StoredTask, TurnEnd
+
+__all__ = ["Record", "agent_message", "parse_task", "proto_state"]
+
+STORED_EVERY_SECONDS = 0.25
+HISTORY_LIMIT = 200
+
+
+def parse_task(body: bytes) -> Task:
+    """The task in a stored body."""
+    task = Task()
+    task.ParseFromString(body)
+    return task
+
+
+def proto_state(state: State) -> str:
+    """A state's name in protocol 1.0."""
+    return f"TASK_STATE_{state.name}"
+
+
+def agent_message(
+    task: Task, text: str, data: Mapping[str, Any] | None, metadata: Mapping[str, Any] | None = None
+) -> Message:
+    """A message of the assistant: the text first, then the data, where there are any."""
+    message = Message(
+        message_id=new_id(), role=Role.ROLE_AGENT, context_id=task.context_id, task_id=task.id
+    )
+    if text:
+        message.parts.append(Part(text=text, media_type="text/plain"))
+    if data:
+        part = Part(media_type="application/json")
+        ParseDict(dict(data), part.data)
+        message.parts.append(part)
+    if metadata:
+        ParseDict(dict(metadata), message.metadata)
+    return message
+
+
+class Record:
+    """The task, its version in the store, and what happened to it in this turn.
+
+    Attributes:
+        task: The task as it is now.
+        lost: Whether another has changed the task or taken the turn; nothing of ours
+            is stored any more.
+        over: Whether nothing more comes from this turn.
+    """
+
+    def __init__(self, store: ServedTasks, stored: StoredTask) -> None:
+        self.task = parse_task(stored.body)
+        self.lost = False
+        self.over = False
+        self.first_seq = stored.seq
+        self._store = store
+        self._version = stored.version
+        self._log: list[StreamResponse] = []
+        self._pending: list[tuple[int, bytes]] = []
+        self._stored_at = time.monotonic()
+        self._bell = asyncio.Event()
+        self._writing = asyncio.Lock()
+
+    @property
+    def state(self) -> State:
+        """The task's state now."""
+        return read_state(self.task.status.state)
+
+    @property
+    def seq(self) -> int:
+        """Number of the last event."""
+        return self.first_seq + len(self._log)
+
+    def hear(self, message: Message) -> None:
+        """Note what the caller said; stored with the next change."""
+        self.task.history.append(message)
+
+    async def status(
+        self, state: State, message: Message | None = None, *, end: TurnEnd | None = None
+    ) -> bool:
+        """Change the state; False if the task is no longer ours to change."""
+        if self.lost:
+            return False
+        status = TaskStatus(state=proto_state(state), message=message)
+        status.timestamp.GetCurrentTime()
+        update = TaskStatusUpdateEvent(
+            task_id=self.task.id, context_id=self.task.context_id, status=status
+        )
+        if self.task.HasField("metadata"):
+            update.metadata.CopyFrom(self.task.metadata)
+        event = StreamResponse(status_update=update)
+        async with self._writing:
+            self._leave_status()
+            self.task.status.CopyFrom(status)
+            self._pending.append((self.seq + 1, event.SerializeToString()))
+            if not await self._write(self.seq + 1, pushed=True, end=end):
+                return False
+            self._show(event, stored=True)
+        return True
+
+    async def piece(self, artifact_id: str, text: str, *, first: bool, last: bool) -> None:
+        """Add a piece of text to an artifact."""
+        if self.lost:
+            return
+        artifact = Artifact(artifact_id=artifact_id, parts=[Part(text=text)])
+        update = TaskArtifactUpdateEvent(
+            task_id=self.task.id,
+            context_id=self.task.context_id,
+            artifact=artifact,
+            append=not first,
+            last_chunk=last,
+        )
+        async with self._writing:
+            self._fold(artifact, append=not first)
+            self._show(StreamResponse(artifact_update=update), stored=False)
+            if time.monotonic() - self._stored_at > STORED_EVERY_SECONDS:
+                await self._write(self.seq, pushed=False, end=None)
+
+    async def follow(self, after: int) -> AsyncGenerator[StreamResponse]:
+        """What happens from an event on, until this turn is over."""
+        shown = after - self.first_seq
+        while True:
+            while shown < len(self._log):
+                shown += 1
+                yield self._log[shown - 1]
+            if self.over:
+                return
+            await self._bell.wait()
+
+    def close(self) -> None:
+        """Nothing more comes from this turn."""
+        self.over = True
+        self._ring()
+
+    async def _write(self, seq: int, *, pushed: bool, end: TurnEnd | None) -> bool:
+        events, self._pending = self._pending, []
+        self._stored_at = time.monotonic()
+        body = self.task.SerializeToString()
+        change = Change(
+            task_id=self.task.id,
+            version=self._version,
+            state=self.state.value,
+            ended=self.state.ended,
+            seq=seq,
+            body=body,
+            events=events,
+            pushed=pushed,
+            end=None if end is None else replace(end, outcome=body),
+        )
+        kept = await self._store.record(change)
+        self._version += 1
+        self.lost = not kept
+        return kept
+
+    def _show(self, event: StreamResponse, *, stored: bool) -> None:
+        self._log.append(event)
+        if not stored:
+            self._pending.append((self.seq, event.SerializeToString()))
+        self._ring()
+
+    def _ring(self) -> None:
+        bell, self._bell = self._bell, asyncio.Event()
+        bell.set()
+
+    def _leave_status(self) -> None:
+        """What was last said becomes history."""
+        if self.task.status.HasField("message"):
+            self.task.history.append(self.task.status.message)
+        _shorten(self.task)
+
+    def _fold(self, artifact: Artifact, *, append: bool) -> None:
+        stored = _find(self.task.artifacts, artifact.artifact_id)
+        if stored is None:
+            self.task.artifacts.append(artifact)
+        elif append and stored.parts:
+            stored.parts[-1].text += artifact.parts[0].text
+        else:
+            stored.CopyFrom(artifact)
+
+
+def _find(artifacts: Iterable[Artifact], artifact_id: str) -> Artifact | None:
+    return next((item for item in artifacts if item.artifact_id == artifact_id), None)
+
+
+def _shorten(task: Task) -> None:
+    if len(task.history) > HISTORY_LIMIT:
+        del task.history[: len(task.history) - HISTORY_LIMIT]

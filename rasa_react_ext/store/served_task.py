@@ -1,0 +1,314 @@
+"""Tasks that this assistant serves to others: one row each, changed by compare-and-set.
+
+A task that has ended is never changed again. Each change, its events, the pushes it
+causes and the end of the turn that made it are one transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from rasa_react_ext.store.database import Database
+from rasa_react_ext.store.served_schema import context, event, push_config, push_outbox, task, turn
+
+__all__ = ["Change", "Page", "ServedTasks", "StoredTask", "TurnEnd", "insert_events"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTask:
+    """A task as stored.
+
+    Attributes:
+        task_id: Its id.
+        caller: Who it belongs to.
+        context_id: The caller's context.
+        conversation: Id of the dialogue it stands for.
+        state: Name of its state.
+        ended: Whether it takes no further change.
+        version: Counts the changes.
+        seq: Number of its last event.
+        body: The whole task, as the protocol layer wrote it.
+        cancelling: Whether somebody asked to cancel it.
+        updated_at: Seconds since the epoch.
+    """
+
+    task_id: str
+    caller: str
+    context_id: str
+    conversation: str
+    state: str
+    ended: bool
+    version: int
+    seq: int
+    body: bytes
+    cancelling: bool
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnd:
+    """The end of a turn, stored with the change it makes.
+
+    Attributes:
+        turn_id: The turn.
+        runner: Who ran it; empty where its lease has run out and another ends it.
+        outcome: What a repeated request is answered with.
+        expires_at: Until when, in seconds since the epoch.
+    """
+
+    turn_id: int
+    runner: str
+    outcome: bytes
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change of a task.
+
+    Attributes:
+        task_id: The task.
+        version: The version it was read at.
+        state: Name of its new state.
+        ended: Whether that is an end.
+        seq: Number of its last event now.
+        body: The whole task now.
+        events: New events by number.
+        pushed: Whether subscribers by push hear of it.
+        end: The end of the turn that made it, if it ends here.
+    """
+
+    task_id: str
+    version: int
+    state: str
+    ended: bool
+    seq: int
+    body: bytes
+    events: Sequence[tuple[int, bytes]]
+    pushed: bool
+    end: TurnEnd | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some tasks of a caller, the latest first.
+
+    Attributes:
+        tasks: The tasks.
+        total: How many there are in all.
+        more: Whether others follow.
+    """
+
+    tasks: list[StoredTask]
+    total: int
+    more: bool
+
+
+class ServedTasks:
+    """The tasks in one database; for any number of processes at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, task_id: str, caller: str | None = None) -> StoredTask | None:
+        """A task; None if there is none, or it is another caller's.
+
+        Args:
+            task_id: Its id.
+            caller: Whose it must be; None where the asker is this server itself.
+        """
+        query = _select().where(task.c.task_id == task_id)
+        if caller is not None:
+            query = query.where(task.c.caller == caller)
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return None if row is None else _stored(row)
+
+    async def record(self, change: Change) -> bool:
+        """Store a change; False if the task or its turn was changed by another since."""
+        async with self._database.transaction() as connection:
+            pushes = (await connection.execute(_advance(change))).one_or_none()
+            if pushes is None or not await _end_turn(connection, change.end):
+                await connection.rollback()
+                return False
+            await insert_events(connection, change.task_id, change.events)
+            if change.pushed and pushes.push:
+                await connection.execute(_outbox(change))
+            if change.ended:
+                await connection.execute(
+                    context.update().where(context.c.task_id == change.task_id).values(task_id=None)
+                )
+        return True
+
+    async def request_cancel(self, task_id: str) -> None:
+        """Ask whoever runs a task to cancel it."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                task.update()
+                .where(task.c.task_id == task_id, task.c.cancel_requested_at.is_(None))
+                .values(cancel_requested_at=time.time())
+            )
+
+    async def events(self, task_id: str, after: int) -> list[tuple[int, bytes]]:
+        """Events with a number above `after`, in order."""
+        query = (
+            sa.select(event.c.seq, event.c.payload)
+            .where(event.c.task_id == task_id, event.c.seq > after)
+            .order_by(event.c.seq)
+        )
+        async with self._database.transaction() as connection:
+            return [(row.seq, row.payload) for row in await connection.execute(query)]
+
+    async def page(
+        self,
+        caller: str,
+        *,
+        size: int,
+        before: tuple[float, str] | None = None,
+        context_id: str = "",
+        state: str = "",
+        since: float | None = None,
+    ) -> Page:
+        """Tasks of one caller, the last changed first.
+
+        Args:
+            caller: Whose tasks.
+            size: How many at most.
+            before: Change time and id of the last task of the page before.
+            context_id: Only those of this context.
+            state: Only those in this state.
+            since: Only those changed at or after this time.
+        """
+        conditions = [task.c.caller == caller]
+        if context_id:
+            conditions.append(task.c.context_id == context_id)
+        if state:
+            conditions.append(task.c.state == state)
+        if since is not None:
+            conditions.append(task.c.updated_at >= since)
+        total = sa.select(sa.func.count()).select_from(task).where(*conditions)
+        if before is not None:
+            key = sa.tuple_(task.c.updated_at, task.c.task_id)
+            conditions.append(key < sa.tuple_(sa.literal(before[0]), sa.literal(before[1])))
+        order = (task.c.updated_at.desc(), task.c.task_id.desc())
+        query = _select().where(*conditions).order_by(*order).limit(size + 1)
+        async with self._database.transaction() as connection:
+            count = (await connection.execute(total)).scalar_one()
+            rows = (await connection.execute(query)).all()
+        return Page(tasks=[_stored(row) for row in rows[:size]], total=count, more=len(rows) > size)
+
+    async def parked(self, caller: str, context_id: str, *, states: Sequence[str]) -> list[str]:
+        """Ids of a context's open tasks in one of these states, without an open turn."""
+        busy = sa.select(turn.c.task_id).where(turn.c.status == "open")
+        query = sa.select(task.c.task_id).where(
+            task.c.caller == caller,
+            task.c.context_id == context_id,
+            task.c.ended.is_(False),
+            task.c.state.in_(states),
+            task.c.task_id.not_in(busy),
+        )
+        async with self._database.transaction() as connection:
+            return list((await connection.execute(query)).scalars())
+
+    async def of_conversation(self, conversation: str, state: str) -> StoredTask | None:
+        """The open task of a dialogue that was last changed to this state."""
+        query = (
+            _select()
+            .where(
+                task.c.conversation == conversation, task.c.ended.is_(False), task.c.state == state
+            )
+            .order_by(task.c.updated_at.desc())
+            .limit(1)
+        )
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return None if row is None else _stored(row)
+
+
+async def insert_events(
+    connection: AsyncConnection, task_id: str, events: Sequence[tuple[int, bytes]]
+) -> None:
+    """Add events to a task's log inside the caller's transaction."""
+    if events:
+        rows = [{"task_id": task_id, "seq": seq, "payload": payload} for seq, payload in events]
+        await connection.execute(event.insert(), rows)
+
+
+async def _end_turn(connection: AsyncConnection, end: TurnEnd | None) -> bool:
+    if end is None:
+        return True
+    mine = turn.c.runner == end.runner if end.runner else turn.c.lease_until < time.time()
+    done = await connection.execute(
+        turn.update()
+        .where(turn.c.id == end.turn_id, turn.c.status == "open", mine)
+        .values(
+            status="done" if end.runner else "lost",
+            outcome=end.outcome,
+            expires_at=end.expires_at,
+        )
+    )
+    return done.rowcount == 1
+
+
+def _advance(change: Change) -> Any:
+    return (
+        task.update()
+        .where(
+            task.c.task_id == change.task_id,
+            task.c.version == change.version,
+            task.c.ended.is_(False),
+        )
+        .values(
+            state=change.state,
+            ended=change.ended,
+            version=change.version + 1,
+            seq=change.seq,
+            body=change.body,
+            updated_at=time.time(),
+        )
+        .returning(task.c.push)
+    )
+
+
+def _outbox(change: Change) -> Any:
+    """One row for each of the task's push subscriptions."""
+    now = time.time()
+    values = sa.select(
+        push_config.c.task_id,
+        push_config.c.config_id,
+        sa.literal(change.state),
+        sa.literal(change.body, sa.LargeBinary),
+        sa.literal(0),
+        sa.literal(now),
+        sa.literal(False),
+        sa.literal(""),
+        sa.literal(now),
+    ).where(push_config.c.task_id == change.task_id)
+    names = [column.name for column in push_outbox.c if column.name != "id"]
+    return push_outbox.insert().from_select(names, values)
+
+
+def _select() -> sa.Select[Any]:
+    return sa.select(task)
+
+
+def _stored(row: Any) -> StoredTask:
+    return StoredTask(
+        task_id=row.task_id,
+        caller=row.caller,
+        context_id=row.context_id,
+        conversation=row.conversation,
+        state=row.state,
+        ended=row.ended,
+        version=row.version,
+        seq=row.seq,
+        body=row.body,
+        cancelling=row.cancel_requested_at is not None,
+        updated_at=row.updated_at,
+    )
