@@ -69,8 +69,20 @@ def shop(running_store: Served, done: Counter[str]) -> Served:
     return running_store
 
 
+@pytest.fixture(scope="session")
+def host() -> None:
+    """The host, imported once and before a test's clock runs; it warns about its own code."""
+    with hosts_own_warnings():
+        for module in ("rasa.core.agent", "rasa.model_training", "rasa.e2e_test.e2e_test_runner"):
+            importlib.import_module(module)
+        if not structlog.is_configured():
+            importlib.import_module("rasa.utils.log_utils").configure_structlog(logging.WARNING)
+        gc.collect()  # files that the host leaves open while it is imported
+
+
 @pytest.fixture
 def project(
+    host: None,
     model: ModelServer,
     shop: Served,
     tmp_path: Path,
@@ -82,23 +94,10 @@ def project(
     monkeypatch.setenv("RASA_CACHE_DIRECTORY", str(tmp_path_factory.getbasetemp() / "cache"))
     for name in FOREIGN:
         monkeypatch.delenv(name, raising=False)
-    _import_host()
     _forget_agents()
     monkeypatch.chdir(tmp_path)
     yield Project(folder=tmp_path, model_url=model.base_url, servers={"store": shop.url})
     _forget_agents()
-
-
-def _import_host() -> None:
-    """Import the host once, before a test's clock runs; it warns about its own code."""
-    with hosts_own_warnings():
-        for module in ("rasa.core.agent", "rasa.model_training", "rasa.e2e_test.e2e_test_runner"):
-            importlib.import_module(module)
-        from rasa.utils.log_utils import configure_structlog
-
-        if not structlog.is_configured():
-            configure_structlog(logging.WARNING)
-        gc.collect()  # files that the host leaves open while it is imported
 
 
 def _forget_agents() -> None:

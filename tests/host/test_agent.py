@@ -38,7 +38,8 @@ async def test_without_llm_the_documented_default_model_is_asked(
     config["configuration"] = {"timezone": "UTC"}
     async with agent_at_work(project.having(agents={"clerk": config})) as agent:
         output = await take_turn(agent, agent_input())
-    assert output.unsent_response_message or output.response_message == "Yes?"
+    assert output.response_message == "Yes?"
+    assert (model.last.body or {})["model"].startswith("gpt-5.1")
 
 
 async def test_d3_4_exit_slots_that_process_input_removed_keep_their_tool_and_condition(

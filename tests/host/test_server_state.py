@@ -77,10 +77,10 @@ async def test_an_excluded_tool_that_no_server_has_is_told_too(
 ) -> None:
     model = script({"when": {"tools": ["task_completed"]}, "answer": "Yes?"})
     with logs() as captured:
-        async with agent_at_work(filtered(project, exclude_tools=["faill", "meet"])) as agent:
+        async with agent_at_work(filtered(project, exclude_tools=["failing", "meet"])) as agent:
             await take_turn(agent, agent_input())
     told = log_of(captured, "rasa_react_ext.agent.unknown_tool")
-    assert f"{STORE}: exclude_tools: the server has no tool 'faill'." in told["event_info"]
+    assert f"{STORE}: exclude_tools: the server has no tool 'failing'." in told["event_info"]
     assert "'fail'" in told["event_info"]
     assert set(model.tool_names()) == {"look_up", "reserve", "fail", "task_completed"}
 
@@ -95,3 +95,18 @@ async def test_a_server_that_is_down_is_not_said_to_lack_a_tool(
         async with agent_at_work(gone.with_agent(servers=[entry], max_retries=0)) as agent:
             await take_turn(agent, agent_input())
     assert "rasa_react_ext.agent.unknown_tool" not in [log["event"] for log in captured]
+
+
+async def test_a_wrong_address_is_told_and_the_agent_answers_without_the_tools(
+    project: Project, script: Script, shop: Served
+) -> None:
+    model = script({"when": {"tools": ["task_completed"]}, "answer": "Yes?"})
+    wrong = project.having(servers={"store": shop.url.replace("/mcp", "/mpc")})
+    with logs() as captured:
+        async with agent_at_work(wrong.with_agent(max_retries=0)) as agent:
+            output = await take_turn(agent, agent_input())
+    assert output.response_message == "Yes?"
+    assert model.tool_names() == ["task_completed"]
+    told = log_of(captured, "rasa_react_ext.mcp_pool.down")
+    assert told["server_id"] == "store"
+    assert "404" in told["event_info"]
