@@ -38,7 +38,6 @@ class Planned:
         value: The slot's converted value.
         completes: The call is about ending the run.
         refusal: Why the call is answered without being carried out.
-        superseded: A later call of the same answer takes its place.
         extra: Opaque provider fields.
     """
 
@@ -51,7 +50,6 @@ class Planned:
     value: Any = None
     completes: bool = False
     refusal: str | None = None
-    superseded: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -195,7 +193,7 @@ def counted(run: Run, batch: Batch, results: Mapping[int, ToolResult]) -> Run:
         last, count = repeats.get(key, ("", 0))
         repeats[key] = (text, count + 1 if text == last else 1)
     worked = {call.name for call in batch.calls if call.refusal is None}
-    refused = {c.name for c in batch.calls if c.refusal is not None and not c.superseded} - worked
+    refused = {call.name for call in batch.calls if call.refusal is not None} - worked
     refusals = {name: count for name, count in run.refusals.items() if name not in worked}
     refusals.update({name: refusals.get(name, 0) + 1 for name in refused})
     return replace(run, cuts=0, repeats=repeats, refusals=refusals)
@@ -233,7 +231,7 @@ def _without_doubles(calls: list[Planned]) -> tuple[Planned, ...]:
     """The last value of a slot counts, and one completion (case B09)."""
     last = {call.slot: call.position for call in calls if call.sets_slot}
     return tuple(
-        replace(call, refusal=wording.SUPERSEDED, superseded=True)
+        replace(call, refusal=wording.SUPERSEDED)
         if call.sets_slot and last[call.slot] != call.position
         else call
         for call in calls

@@ -59,6 +59,47 @@ def test_d3_7_a_memory_never_exceeds_its_limit(memory: Memory, limit: int) -> No
     assert all(turn.steps for turn in grown.turns)
 
 
+def test_d3_7_every_field_comes_back_and_empty_ones_take_no_room() -> None:
+    call = CallRecord(id="c", name="look", arguments="{}", result="r", extra={"e": 1})
+    full = Step(text="Hm.", calls=(call,), extra={"x": [2]}, model="m")
+    bare = Step(calls=(replace(call, extra={}),))
+    memory = Memory(turns=(TurnMemory(user="u", steps=(full, bare)),), slots={"a": None})
+    stored = json.loads(json.dumps(memory.to_json()))
+    assert Memory.from_json(stored, flow="", step="") == memory
+    assert stored["turns"][0]["steps"][1] == {
+        "text": "",
+        "model": "",
+        "calls": [{"id": "c", "name": "look", "arguments": "{}", "result": "r"}],
+    }
+
+
+def test_d3_7_the_limit_is_met_to_the_byte() -> None:
+    steps = (step("a", "ü" * 500), step("b", "r" * 500))
+    fits = size(Memory().with_turn("u", steps, {}, limit_bytes=99_999)) + 2
+    assert Memory().with_turn("u", steps, {}, limit_bytes=fits).turns[0].steps == steps
+    tight = Memory().with_turn("u", steps, {}, limit_bytes=fits - 1).turns[0].steps
+    assert [SHORTENED in one.calls[0].result for one in tight] == [True, False]
+
+
+def test_d3_7_the_words_of_a_forgotten_turn_make_room_too() -> None:
+    memory = Memory().with_turn("w" * 900, (step("a"), step("b")), {}, limit_bytes=9999)
+    memory = memory.with_turn("x" * 900, (step("c"),), {}, limit_bytes=9999)
+    last = size(replace(memory, turns=memory.turns[1:]))
+    kept = memory.with_turn("", (), {}, limit_bytes=last + 2)
+    assert [turn.user[0] for turn in kept.turns] == ["x"]
+    assert len(kept.turns[0].steps) == 1
+
+
+def test_d3_7_what_is_short_is_left_as_it_is() -> None:
+    edge = 120 + len(SHORTENED)
+    for length, arguments in ((edge, "1" * 120), (edge + 1, "1" * 121)):
+        steps = (step("x" * 900), step(result="r" * length, arguments=arguments))
+        memory = Memory().with_turn("u", steps, {}, limit_bytes=1000)
+        (call,) = memory.turns[0].steps[0].calls
+        assert (call.result == "r" * length) is (length == edge)
+        assert (call.arguments == arguments) is (length == edge)
+
+
 def test_d3_7_turns_are_only_added_while_there_is_room() -> None:
     memory = Memory(flow="f", step="s")
     before: list[Any] = []
