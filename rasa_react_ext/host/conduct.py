@@ -137,12 +137,19 @@ class _Turn:
         delivery = Delivery(channel, recipient, agent.name)
         self._delivered = delivery.possible
         turn_id = uuid4().hex
-        self._record = TrackerRecord(agent, agent_input, agent_id, turn=turn_id, delivery=delivery)
+        python_tools = PythonTools(agent, agent_input)
+        self._record = TrackerRecord(
+            agent,
+            agent_input,
+            agent_id,
+            turn=turn_id,
+            delivery=delivery,
+            beside=python_tools.events,
+        )
         flow, step = arrival.current_step()
         self._memory = self._remembered(came.memory, flow, step)
         exit_slots = _with_exit_slots(agent_input, came.exit_slots)
         self._restore_slots(exit_slots)
-        python_tools = PythonTools(agent, agent_input)
         built_in = agent.built_in_definitions(_with_slots(agent_input, exit_slots))
         slots = self._slot_values(exit_slots)
         label = TurnLabel(

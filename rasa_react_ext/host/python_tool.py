@@ -21,9 +21,11 @@ from rasa.shared.agents.outbound_call_hook import (
 )
 
 from rasa_react_ext.engine.tool import CallContext, Tool, ToolResult
+from rasa_react_ext.host.event import as_events
 
 if TYPE_CHECKING:
     from rasa.agents.schemas import AgentInput, CustomToolSchema
+    from rasa.shared.core.events import Event
 
     from rasa_react_ext.host.agent import ReActAgent
 
@@ -36,11 +38,12 @@ class PythonTools:
     """The tools that `get_custom_tool_definitions` returned, for one agent turn.
 
     Attributes:
-        events: Events that executors returned beside their result, by call id.
+        events: Events that executors returned beside their result, by call id; `review`
+            of the turn takes them out.
     """
 
     def __init__(self, agent: ReActAgent, agent_input: AgentInput) -> None:
-        self.events: dict[str, Sequence[Any]] = {}
+        self.events: dict[str, Sequence[Event]] = {}
         self._agent = agent
         self._input = agent_input
         self._tools = agent.python_tools
@@ -67,7 +70,8 @@ class PythonTools:
         except Exception as error:  # noqa: BLE001 - executors are users' code
             return self._failed(tool, f"{type(error).__name__}: {error}")
         if isinstance(returned, tuple) and len(returned) == 2:
-            returned, self.events[context.call_id] = returned
+            returned, events = returned
+            self.events[context.call_id] = as_events(events or (), self._input.id)
         return self._result(tool, returned)
 
     async def _metadata(self, tool: Tool) -> dict[str, Any]:

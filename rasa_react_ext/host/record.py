@@ -6,7 +6,7 @@ tests see no difference. Events are appended in the order in which things happen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -42,7 +42,16 @@ _log = structlog.get_logger()
 
 
 class TrackerRecord:
-    """Collects tracker events of one agent turn (an engine `Observer`)."""
+    """Collects tracker events of one agent turn (an engine `Observer`).
+
+    Args:
+        agent: The agent.
+        agent_input: The input of the turn.
+        agent_id: The host's identifier of the agent.
+        turn: Id of the turn.
+        delivery: How texts reach the user.
+        beside: Events that Python tools returned beside their results, by call id.
+    """
 
     def __init__(
         self,
@@ -52,6 +61,7 @@ class TrackerRecord:
         *,
         turn: str,
         delivery: Delivery,
+        beside: Mapping[str, Sequence[Event]],
     ) -> None:
         self.events: list[Event] = []
         self._agent = agent
@@ -59,6 +69,7 @@ class TrackerRecord:
         self._agent_id = agent_id
         self._turn = turn
         self._delivery = delivery
+        self._beside = beside
 
     def extend(self, events: Sequence[Event]) -> None:
         """Add events that a user's hook returned."""
@@ -130,6 +141,7 @@ class TrackerRecord:
                 metadata=metadata,
             )
         )
+        self.events.extend(self._beside.get(call.id, ()))
 
     def _model_failed(self, failed: ModelFailed) -> None:
         again = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from rasa.agents.schemas import AgentToolResult
 from rasa.agents.schemas.agent_input import AgentInputSlot
-from rasa.shared.core.events import Event, SlotSet
+from rasa.shared.core.events import SlotSet
 
 from rasa_react_ext.engine.decision import CallDone
 from rasa_react_ext.engine.message import Message
@@ -126,7 +126,7 @@ class HostTurn:
             self.undelivered = text
 
     async def review(self, calls: Sequence[CallDone]) -> Mapping[str, Any]:
-        """Events of executors, then of `process_tool_output`; returns the slots they set.
+        """Ask `process_tool_output`; returns the slots that it and the executors set.
 
         Raises:
             Exception: Whatever the user's hook raises; the turn then fails, with
@@ -134,12 +134,12 @@ class HostTurn:
         """
         batch = {call.planned.id: _hook_result(call) for call in calls}
         self.results.update(batch)
-        events: list[Event] = []
-        for call in calls:
-            events.extend(as_events(self._python_tools.events.pop(call.planned.id, ()), self._name))
+        beside = self._python_tools.events
+        events = [event for call_id in tuple(beside) for event in beside.pop(call_id)]
         returned = await self._agent.process_tool_output(batch, self.results, self._channel)
-        events.extend(as_events(returned or (), self._name))
-        self._record.extend(events)
+        added = as_events(returned or (), self._name)
+        self._record.extend(added)
+        events.extend(added)
         self._input.events.extend(events)
         return {event.key: event.value for event in events if isinstance(event, SlotSet)}
 
