@@ -6,7 +6,7 @@ hides behind the name of a graph node, and then starts without a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from rasa.shared.exceptions import InvalidConfigException
@@ -21,7 +21,7 @@ class RefusedProjectError(ConfigurationError, InvalidConfigException):
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
+def refusing() -> Generator[None]:
     """Let configuration errors of the block out as refusals.
 
     Raises:
