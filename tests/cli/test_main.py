@@ -9,7 +9,7 @@ import pytest
 from rasa_react_ext import __version__
 from rasa_react_ext.cli.main import COMMANDS, main
 
-HEAVY = ["rasa", "litellm", "openai", "mcp", "a2a", "starlette", "uvicorn", "httpx", "rich"]
+HEAVY = ["rasa", "litellm", "openai", "mcp", "a2a", "starlette", "uvicorn", "httpx", "sqlalchemy"]
 
 
 def test_the_version_names_host_and_protocol_packages(capsys: pytest.CaptureFixture[str]) -> None:

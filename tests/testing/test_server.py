@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -209,7 +210,28 @@ async def test_models_are_listed_and_other_requests_refused(
 ) -> None:
     assert [model.id for model in (await client.models.list()).data] == ["scripted"]
     assert (await http.get("/chat/completions")).status_code == 405
-    assert (await http.post("/embeddings", json={})).status_code == 404
+    assert (await http.post("/audio/speech", json={})).status_code == 404
+
+
+def _likeness(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+async def test_embeddings_are_near_where_texts_share_words(
+    server: ModelServer, client: openai.AsyncOpenAI, http: httpx.AsyncClient
+) -> None:
+    texts = ["book an adviser", "book my adviser", "buy shares", ""]
+    answer = await client.embeddings.create(model="small", input=texts)
+    one, two, other, nothing = [item.embedding for item in answer.data]
+    assert math.isclose(math.hypot(*one), 1, rel_tol=1e-6)
+    assert _likeness(one, two) > 0.5 > _likeness(one, other)
+    assert len(nothing) == len(one)
+    single = await client.embeddings.create(model="small", input=texts[0])
+    assert single.data[0].embedding == one
+    tokens = await http.post("/embeddings", json={"input": [1, 2, 3]})
+    assert len(tokens.json()["data"]) == 1
+    assert (await http.post("/embeddings", content=b"[]")).status_code == 400
+    assert server.request_count == 0
 
 
 async def test_a_body_that_is_no_json_object_is_refused(
