@@ -1,0 +1,174 @@
+"""What remote agents report, stored before it is acknowledged and kept until it is applied."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from rasa_react_ext.store.database import Database
+from rasa_react_ext.store.remote_schema import inbox, remote_task
+
+__all__ = ["Acceptance", "Inbox", "Report", "secret_hash"]
+
+MAX_ATTEMPTS = 20
+MAX_PAUSE_SECONDS = 60.0
+_EMPTY_HASH = hashlib.sha256(b"").hexdigest()
+
+
+class Acceptance(StrEnum):
+    """What became of a report at the door."""
+
+    STORED = "stored"
+    AGAIN = "again"
+    CLOSED = "closed"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """One report, in the order in which it came."""
+
+    seq: int
+    body: bytes
+    attempts: int
+
+
+def secret_hash(secret: str) -> str:
+    """What is stored of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def sent_body(dialect: str, key: str, body: bytes) -> Any:
+    """The statement that stores a body once.
+
+    Args:
+        dialect: Name of the database.
+        key: Our name of the task.
+        body: The body as it came.
+    """
+    now = time.time()
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return (
+        insert(inbox)
+        .values(
+            key=key,
+            digest=hashlib.sha256(key.encode() + b"/" + body).hexdigest(),
+            body=body,
+            received_at=now,
+            next_at=now,
+            attempts=0,
+            done=False,
+            error="",
+        )
+        .on_conflict_do_nothing(index_elements=["digest"])
+    )
+
+
+class Inbox:
+    """The reports in one database; for any number of processes at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def accept(self, key: str, secret: str, body: bytes) -> Acceptance:
+        """Store a report if its secret is right; when this returns, it survives a killed process.
+
+        Args:
+            key: Our name of the task, from the address.
+            secret: What came with the report.
+            body: The body.
+        """
+        given = secret_hash(secret)
+        query = sa.select(remote_task.c.secret_hash, remote_task.c.closed).where(
+            remote_task.c.key == key
+        )
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(query)).first()
+            # An unknown key takes the same time as a wrong secret.
+            expected = row.secret_hash if row is not None else _EMPTY_HASH
+            if not hmac.compare_digest(given, expected) or row is None or not secret:
+                return Acceptance.REFUSED
+            if row.closed:
+                return Acceptance.CLOSED
+            result = await connection.execute(sent_body(connection.dialect.name, key, body))
+        return Acceptance.STORED if result.rowcount == 1 else Acceptance.AGAIN
+
+    async def key_of(self, task_id: str) -> str:
+        """Our name of an open task by the agent's name of it; empty if there is none."""
+        query = (
+            sa.select(remote_task.c.key)
+            .where(remote_task.c.task_id == task_id, remote_task.c.closed.is_(False))
+            .order_by(remote_task.c.created_at.desc())
+            .limit(1)
+        )
+        async with self._database.transaction() as connection:
+            return str((await connection.execute(query)).scalar() or "")
+
+    async def unread(self, key: str) -> list[Report]:
+        """Reports about a task that were not applied yet, in the order in which they came."""
+        query = (
+            sa.select(inbox.c.seq, inbox.c.body, inbox.c.attempts)
+            .where(inbox.c.key == key, inbox.c.done.is_(False))
+            .order_by(inbox.c.seq)
+        )
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(query)
+            return [Report(seq=row.seq, body=row.body, attempts=row.attempts) for row in rows]
+
+    async def done(self, key: str, up_to: int) -> None:
+        """Reports about a task up to this one were applied."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                inbox.update().where(inbox.c.key == key, inbox.c.seq <= up_to).values(done=True)
+            )
+
+    async def failed(self, key: str, up_to: int, error: str) -> bool:
+        """Reports could not be applied and are tried again later; True if they are given up.
+
+        Given up, they stay as dead letters: done, with an error.
+        """
+        condition = sa.and_(inbox.c.key == key, inbox.c.seq <= up_to, inbox.c.done.is_(False))
+        async with self._database.transaction() as connection:
+            most = await connection.execute(
+                sa.select(sa.func.max(inbox.c.attempts)).where(condition)
+            )
+            attempts = int(most.scalar() or 0) + 1
+            pause = min(0.5 * 2.0**attempts, MAX_PAUSE_SECONDS)
+            await connection.execute(
+                inbox.update()
+                .where(condition)
+                .values(
+                    attempts=attempts,
+                    next_at=time.time() + pause,
+                    error=error[:2000],
+                    done=attempts >= MAX_ATTEMPTS,
+                )
+            )
+        return attempts >= MAX_ATTEMPTS
+
+    async def replay(self, key: str) -> int:
+        """Have the dead letters of a task applied once more; how many there are."""
+        async with self._database.transaction() as connection:
+            result = await connection.execute(
+                inbox.update()
+                .where(inbox.c.key == key, inbox.c.done.is_(True), inbox.c.error != "")
+                .values(done=False, attempts=0, next_at=time.time(), error="")
+            )
+            return int(result.rowcount)
+
+    async def counts(self) -> dict[str, int]:
+        """Unread reports and dead letters."""
+        unread = sa.select(sa.func.count()).where(inbox.c.done.is_(False))
+        dead = sa.select(sa.func.count()).where(inbox.c.done.is_(True), inbox.c.error != "")
+        async with self._database.transaction() as connection:
+            return {
+                "unread": int((await connection.execute(unread)).scalar() or 0),
+                "dead": int((await connection.execute(dead)).scalar() or 0),
+            }
