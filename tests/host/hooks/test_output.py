@@ -225,9 +225,7 @@ async def test_create_bot_uttered_makes_the_record_of_each_text(
 ) -> None:
     script(calling("look_up", item="lamp", text="Let me look."), then("On B4."))
     async with at_work(Signing) as agent:
-        output = await take_turn(
-            agent, agent_input(), output_channel=CollectingOutputChannel()
-        )
+        output = await take_turn(agent, agent_input(), output_channel=CollectingOutputChannel())
     assert said(output) == [("Let me look.", "filler_message"), ("On B4.", "input_required")]
     signed = [e.metadata["signed_by"] for e in output.events if e.type_name == "bot"]
     assert signed == ["clerk", "clerk"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -69,13 +70,16 @@ class Forms(MCPOpenAgent):
             "old_coroutine": _old_coroutine,
             "old_function": lambda arguments: _result("old_function", arguments["word"]),
             "many": lambda *given: _result("many", str(len(given))),
-            "promise": lambda arguments, context: self._coroutine(arguments, context),
+            "promise": partial(self._later),
             "callable": _Callable(),
         }
         return [python_tool(name, run, word=TEXT) for name, run in executors.items()]
 
     async def _coroutine(self, arguments: dict[str, Any], context: Any) -> AgentToolResult:
         return _result("coroutine", arguments["word"])
+
+    def _later(self, arguments: dict[str, Any], context: Any) -> Any:
+        return self._coroutine(arguments, context)
 
     def _function(self, arguments: dict[str, Any], context: Any) -> AgentToolResult:
         return _result("function", arguments["word"])
