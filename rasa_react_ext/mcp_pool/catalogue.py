@@ -61,8 +61,7 @@ class Catalogue:
                 session = await self.connection.session()
                 if not self._fresh(session):
                     await self._refresh(session)
-        if self._tools is None:
-            raise PeerError(self._name, "its tools could not be listed")
+        assert self._tools is not None  # a first reading that fails raises
         return self._tools
 
     def _fresh(self, session: OpenSession) -> bool:

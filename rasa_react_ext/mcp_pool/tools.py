@@ -14,7 +14,7 @@ from typing import Any
 from mcp import types
 from mcp.shared.exceptions import McpError
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from rasa_react_ext.engine.tool import CallContext, Tool, ToolResult
 from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
@@ -116,9 +116,11 @@ class PooledTools:
                 context=context,
                 promises=self._promises,
             )
-        except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            return _failure(f"{tool.name}: cannot be sent: {fault['msg']}. It was not run.")
+        except PydanticSerializationError as error:
+            return _failure(f"{tool.name}: cannot be sent: {error}. It was not run.")
+        except ValidationError as error:  # its own text would show the metadata
+            fault = error.errors(include_url=False, include_input=False)[0]["msg"]
+            return _failure(f"{tool.name}: cannot be sent: {fault}. It was not run.")
         seconds = context.timeout_seconds - min(_HEADSTART_SECONDS, context.timeout_seconds / 20)
         try:
             async with Deadline(seconds, context.limit_seconds) as deadline:
@@ -146,6 +148,7 @@ class _Call:
         self._spec = spec
         self._tool = tool
         self._context = context
+        to_json([arguments, context.meta])  # what is no JSON must fail before it is sent
         meta = types.RequestParams.Meta(**context.meta) if context.meta else None
         self._request = types.ClientRequest(
             types.CallToolRequest(
@@ -195,8 +198,6 @@ class _Call:
                 return self.unknown(f"{text}.")
             case OutcomeUnknownError():
                 return None if self._tool.repeatable and not last else self.unknown(f"{text}.")
-            case PydanticSerializationError():
-                return _failure(f"{self._where}: cannot be sent: {error}. The call was not run.")
             case ValidationError():
                 return self.unknown(f"{self._where}: the answer is not a tool result.")
             case _:

@@ -187,15 +187,25 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
+EVENTS = (b"content-type", b"text/event-stream")
+JSON = (b"content-type", b"application/json")
+
+
+async def respond(
+    send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes], more: bool = False
+) -> None:
+    """Begin, and unless `more` follows end, an HTTP response."""
+    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
 def answers(status: int, body: bytes = b"", kind: bytes = b"application/json") -> Fault:
     """A fault that answers every tool call with this status."""
 
     async def fault(message: dict[str, Any], scope: Scope, send: Send) -> bool:
         if message.get("method") != "tools/call":
             return False
-        headers = [(b"content-type", kind)]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await respond(send, status, body, (b"content-type", kind))
         return True
 
     return fault

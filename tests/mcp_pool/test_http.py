@@ -129,6 +129,41 @@ async def test_metadata_of_the_call_reaches_the_server_in_meta(
     assert seen == [{"tenant": "blue"}]
 
 
+@pytest.mark.parametrize("odd", [{"progressToken": {}}, {"tenant": object()}])
+async def test_metadata_that_cannot_be_sent_is_an_error_and_the_call_is_not_run(
+    tools: PooledTools, odd: dict[str, object], done: Counter[str]
+) -> None:
+    context = CallContext(call_id="c", timeout_seconds=10, meta=odd)
+    result = await tools.call(await named(tools, "order"), {"item": "a"}, context)
+    assert result.is_error
+    assert not result.outcome_unknown
+    assert "cannot be sent" in result.text
+    assert done == {}
+
+
+async def test_an_unknown_tool_is_an_error_of_the_server(
+    tools: PooledTools, context: CallContext
+) -> None:
+    result = await tools.call(Tool(name="x", description="", parameters={}), {}, context)
+    assert result.is_error
+    assert "Unknown tool" in result.text
+
+
+async def test_optional_arguments_that_are_null_are_not_sent(
+    server: Served, tools: PooledTools, context: CallContext
+) -> None:
+    sent: list[dict[str, object]] = []
+
+    async def look(message, scope, send) -> bool:
+        if message.get("method") == "tools/call":
+            sent.append(message["params"]["arguments"])
+        return False
+
+    server.fault = look
+    await tools.call(await named(tools, "echo"), {"text": "x", "more": None}, context)
+    assert sent == [{"text": "x"}]
+
+
 async def test_an_unreachable_server_has_no_tools_and_is_named_with_its_reason(
     pool: Pool, free_port, context: CallContext
 ) -> None:

@@ -162,6 +162,9 @@ async def test_b66_a_refresh_that_fails_keeps_the_old_list(
     shelf.broken = True
     await notify(shelf, tools)
     assert await tools.tools() is before
+    tried = shelf.lists
+    assert await tools.tools() is before
+    assert shelf.lists == tried, "not tried again at once"
     assert tools.missing() == ()
     assert "no list today" in reported[-1].text
 
@@ -194,6 +197,17 @@ async def test_a_result_that_breaks_its_schema_is_reported_and_used(
     assert not result.is_error
     assert result.value == {"n": "seven"}
     assert "$.n: type is not met" in reported[-1].text
+
+
+async def test_a_promised_result_that_does_not_come_is_reported(
+    shelf: Shelf, tools: PooledTools, context: CallContext, reported: list[PoolEvent]
+) -> None:
+    shelf.names = ["a"]
+    shelf.output = {"type": "object"}
+    tool = await named(tools, "a")
+    shelf.output = None
+    assert (await tools.call(tool, {}, context)).text == "a ran"
+    assert "there is no structured content" in reported[-1].text
 
 
 @pytest.mark.parametrize("odd", [{"$ref": "http://127.0.0.1:9/x"}, {"type": 7}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,23 @@ def test_a_server_that_is_not_there_is_exit_code_3(capsys: pytest.CaptureFixture
     code, found, _ = probe(capsys, f"http://127.0.0.1:{free_port()}/mcp", "--client-id", "me")
     assert code == 3
     assert "cannot connect" in found["error"]
+
+
+def test_it_runs_as_a_module(server: Served) -> None:
+    command = [sys.executable, "-m", "rasa_react_ext.mcp_pool", server.url, "--call", "fail"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "card blocked" in json.loads(done.stdout)["result"]["text"]
+
+
+def test_it_asks_for_tokens(
+    server: Served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_CLIENT_SECRET", "s3cret")
+    code, found, _ = probe(capsys, server.url, "--token-url", server.url, "--client-id", "me")
+    assert code == 3
+    assert "the token endpoint answered HTTP" in found["error"]
+    assert "s3cret" not in json.dumps(found)
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,20 @@ from mcp.server.fastmcp import FastMCP
 from rasa_react_ext.engine.tool import CallContext
 from rasa_react_ext.mcp_pool import Pool, PooledTools, ServerSpec
 from rasa_react_ext.mcp_pool.event_stream import Decoder, Event
-from tests.mcp_pool.mcp_server import Asgi, Receive, Scope, Send, Served, serving, shop
+from tests.mcp_pool.mcp_server import (
+    EVENTS,
+    JSON,
+    Asgi,
+    Receive,
+    Scope,
+    Send,
+    Served,
+    respond,
+    serving,
+    shop,
+)
 from tests.mcp_pool.steps import named, until
 
-EVENTS = (b"content-type", b"text/event-stream")
-JSON = (b"content-type", b"application/json")
 Handler = Callable[["Odd", Scope, dict[str, Any], Send], Awaitable[bool]]
 
 
@@ -76,13 +85,6 @@ class Odd:
         content = [{"type": "text", "text": "answer"}]
         body = {"jsonrpc": "2.0", "id": self.call_id, "result": {"content": content}}
         return b"event: message\ndata: " + json.dumps(body).encode() + b"\n\n"
-
-
-async def respond(
-    send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes], more: bool = False
-) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
-    await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
 async def call_odd(
@@ -178,6 +180,36 @@ async def test_a_result_of_the_wrong_shape_is_a_lost_call(pool: Pool) -> None:
     result, _, _ = await call_odd(pool, handle)
     assert result.outcome_unknown
     assert "not a tool result" in result.text
+
+
+async def test_an_answer_followed_by_a_broken_connection_is_an_answer(pool: Pool) -> None:
+    async def handle(odd: Odd, scope: Scope, message: dict[str, Any], send: Send) -> bool:
+        if message.get("method") != "tools/call":
+            return False
+        await respond(send, 200, odd.answer, EVENTS, more=True)
+        raise ConnectionAbortedError
+
+    result, _, _ = await call_odd(pool, handle)
+    assert result.text == "answer"
+
+
+async def test_a_stream_without_a_pause_of_the_server_is_resumed_after_one_of_ours(
+    pool: Pool,
+) -> None:
+    async def handle(odd: Odd, scope: Scope, message: dict[str, Any], send: Send) -> bool:
+        if message.get("method") == "tools/call":
+            await respond(send, 200, b"id: e1\ndata:\n\n", EVENTS)
+            return True
+        if scope["method"] == "GET" and odd.call_id is not None:
+            if len(odd.gets) < 4:
+                await respond(send, 503)
+            else:
+                await respond(send, 200, odd.answer, EVENTS)
+            return True
+        return False
+
+    result, _, _ = await call_odd(pool, handle)
+    assert result.text == "answer"
 
 
 async def test_a_server_without_sessions_is_never_asked_for_a_stream_or_an_end(pool: Pool) -> None:
