@@ -12,7 +12,7 @@ from rasa.core.agent import Agent, load_agent
 from rasa.core.channels.channel import UserMessage
 from rasa.core.config.configuration import Configuration
 from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
-from rasa.shared.core.constants import DEFAULT_SLOT_NAMES
+from rasa.shared.core.constants import SLOTS_EXCLUDED_FOR_AGENT
 from rasa.utils.log_utils import configure_structlog
 
 from rasa_react_ext.errors import ConfigurationError
@@ -23,6 +23,7 @@ from rasa_react_ext.host.terminal.view import View
 __all__ = ["Session", "loaded_session"]
 
 START = "/session_start"
+_HOST_SLOTS = SLOTS_EXCLUDED_FOR_AGENT | {"language", "max_clarification_options"}
 
 
 class Session:
@@ -60,7 +61,7 @@ class Session:
         return {
             name: value
             for name, value in tracker.current_slot_values().items()
-            if value is not None and name not in DEFAULT_SLOT_NAMES
+            if value is not None and name not in _HOST_SLOTS
         }
 
     def cancel(self) -> bool:
