@@ -12,12 +12,13 @@ from a2a.server.routes.rest_routes import create_rest_routes
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from rasa_react_ext.a2a_server.auth import Authenticator
 from rasa_react_ext.a2a_server.call import CallBuilder
 from rasa_react_ext.a2a_server.card import Cards, card_etag
+from rasa_react_ext.a2a_server.event_stream import streaming_plainly
 from rasa_react_ext.a2a_server.gate import Gate, RateLimit
 from rasa_react_ext.a2a_server.older import RpcDispatcher
 from rasa_react_ext.a2a_server.settings import ServerSettings
@@ -45,12 +46,12 @@ def application(
         authenticator: Finds callers.
         counts: The numbers that health and metrics show.
     """
-    rpc = RpcDispatcher(handler)
+    rpc = streaming_plainly(RpcDispatcher(handler).handle_requests)
     routes: list[BaseRoute] = [
-        Route("/", rpc.handle_requests, methods=["POST"]),
+        Route("/", rpc, methods=["POST"]),
         *(Route(path, _card_route(settings, cards), methods=["GET"]) for path in CARD_PATHS),
-        Route("/health", _health_route(counts), methods=["GET"]),
-        Route("/metrics", _metrics_route(counts), methods=["GET"]),
+        Route("/a2a/health", _health_route(counts), methods=["GET"]),
+        Route("/a2a/metrics", _metrics_route(counts), methods=["GET"]),
         *_rest(handler),
     ]
     return Gate(
@@ -65,7 +66,11 @@ def application(
 def _rest(handler: RequestHandler) -> list[BaseRoute]:
     """The HTTP+JSON routes; without those below a tenant's name, of which there are none."""
     routes = create_rest_routes(handler, context_builder=CallBuilder(), enable_v0_3_compat=True)
-    return [route for route in routes if not isinstance(route, Mount)]
+    return [
+        Route(route.path, streaming_plainly(route.endpoint), methods=list(route.methods or ()))
+        for route in routes
+        if isinstance(route, Route)
+    ]
 
 
 def _card_route(settings: ServerSettings, cards: Cards) -> Callable[[Request], Awaitable[Response]]:

@@ -18,7 +18,7 @@ from rasa_react_ext.a2a_server.call import SCOPE_KEY, VERSION_HEADER, Call
 
 __all__ = ["Gate", "RateLimit"]
 
-PUBLIC = frozenset({"/.well-known/agent-card.json", "/.well-known/agent.json", "/health"})
+PUBLIC = frozenset({"/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/health"})
 JSON_TYPES = ("application/json", "application/a2a+json")
 CALLERS = 10_000
 
@@ -59,7 +59,7 @@ class Gate:
         self._authenticator = authenticator
         self._rate = rate
         self._limit = max_body_bytes
-        self._public = frozenset({"/health"}) if card_requires_auth else PUBLIC
+        self._public = frozenset({"/a2a/health"}) if card_requires_auth else PUBLIC
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""

@@ -17,6 +17,7 @@ from rasa_react_ext.a2a_server.auth import Authenticator
 from rasa_react_ext.a2a_server.card import Cards
 from rasa_react_ext.a2a_server.delivery import Delivery
 from rasa_react_ext.a2a_server.follow import Follower
+from rasa_react_ext.a2a_server.grpc_port import grpc_serving
 from rasa_react_ext.a2a_server.handler import Handler, claim_internal
 from rasa_react_ext.a2a_server.intake import Intake
 from rasa_react_ext.a2a_server.port import Assistant
@@ -112,7 +113,10 @@ class A2AService:
         if self.settings.push_notifications_enabled:
             workers.append(asyncio.create_task(self._delivery.run(), name="a2a pushes"))
         try:
-            async with self._runner.serving(grace_seconds):
+            async with (
+                self._runner.serving(grace_seconds),
+                grpc_serving(self.settings, self.handler, self.authenticator),
+            ):
                 try:
                     yield
                 finally:

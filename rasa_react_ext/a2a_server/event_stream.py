@@ -1,0 +1,80 @@
+"""Server-sent events as one ASGI response, without watchers outside the request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+from sse_starlette.event import ensure_bytes
+from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+__all__ = ["EventStream", "streaming_plainly"]
+
+PING_SECONDS = 15.0
+PING = b": ping\r\n\r\n"
+SEPARATOR = "\r\n"
+HEADERS: Mapping[str, str] = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store",
+    "x-accel-buffering": "no",
+}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class EventStream(Response):
+    """Sends events as they come, and a comment where none comes for long."""
+
+    def __init__(self, events: AsyncIterator[Any]) -> None:
+        super().__init__(headers=dict(HEADERS))
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream; it is closed when the client goes away."""
+        headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        events = aiter(self._events)
+        coming: asyncio.Task[Any] | None = None
+        try:
+            while True:
+                coming = coming or asyncio.create_task(_next(events))
+                await asyncio.wait({coming}, timeout=PING_SECONDS)
+                if not coming.done():
+                    await send({"type": "http.response.body", "body": PING, "more_body": True})
+                    continue
+                item, coming = coming.result(), None
+                if item is None:
+                    break
+                body = ensure_bytes(item, SEPARATOR)
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+        finally:
+            if coming is not None:
+                coming.cancel()
+                await asyncio.wait({coming})
+            close = getattr(events, "aclose", None)
+            if close is not None:
+                await close()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def streaming_plainly(endpoint: Endpoint) -> Endpoint:
+    """The endpoint, its streams sent by `EventStream`.
+
+    The package's own response starts a watcher per event loop that outlives the server.
+    """
+
+    async def plain(request: Request) -> Response:
+        response = await endpoint(request)
+        if isinstance(response, EventSourceResponse):
+            return EventStream(aiter(response.body_iterator))
+        return response
+
+    return plain
+
+
+async def _next(events: AsyncIterator[Any]) -> Any:
+    return await anext(events, None)

@@ -1,0 +1,125 @@
+"""The protocol's gRPC binding, versions 1.0 and 0.3, on a port of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import a2a.types.a2a_pb2_grpc as current
+import grpc
+import grpc.aio
+from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc as older
+from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.grpc_handler import (
+    DefaultGrpcServerCallContextBuilder,
+    GrpcHandler,
+)
+from a2a.server.request_handlers.request_handler import RequestHandler
+
+from rasa_react_ext.a2a_server.auth import Authenticator
+from rasa_react_ext.a2a_server.call import SCOPE_KEY, Call, Caller
+from rasa_react_ext.a2a_server.gate import RateLimit
+from rasa_react_ext.a2a_server.settings import CHANNEL, GrpcSettings, ServerSettings
+from rasa_react_ext.errors import ConfigurationError
+
+__all__ = ["grpc_serving"]
+
+_call: ContextVar[Call] = ContextVar("grpc_call")
+STOP_SECONDS = 2.0
+
+
+@contextlib.asynccontextmanager
+async def grpc_serving(
+    settings: ServerSettings, handler: RequestHandler, authenticator: Authenticator
+) -> AsyncGenerator[None]:
+    """Serve gRPC while the block runs; nothing where no port is configured.
+
+    Raises:
+        ConfigurationError: The port cannot be had, or a key file not be read.
+    """
+    if settings.grpc is None:
+        yield
+        return
+    doorkeeper = _Doorkeeper(authenticator, RateLimit(settings.rate_limit_per_minute))
+    server = grpc.aio.server(
+        interceptors=[doorkeeper],
+        options=[("grpc.max_receive_message_length", settings.max_body_bytes)],
+    )
+    current.add_A2AServiceServicer_to_server(GrpcHandler(handler, _Builder()), server)
+    older.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler, _Builder()), server)
+    _bind(server, settings.grpc)
+    await server.start()
+    try:
+        yield
+    finally:
+        await server.stop(STOP_SECONDS)
+
+
+class _Doorkeeper(grpc.aio.ServerInterceptor):
+    """Lets in whom the HTTP port would let in."""
+
+    def __init__(self, authenticator: Authenticator, rate: RateLimit) -> None:
+        self._authenticator = authenticator
+        self._rate = rate
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        """Note the caller, or refuse the call."""
+        headers = {
+            str(name).lower(): value if isinstance(value, str) else value.decode("latin-1")
+            for name, value in handler_call_details.invocation_metadata or ()
+        }
+        method = str(handler_call_details.method)
+        call = Call(protocol="0.3" if method.startswith("/a2a.v1.") else "1.0")
+        if not await self._authenticator.caller(headers, call):
+            return _refusal(grpc.StatusCode.UNAUTHENTICATED, "valid credentials are required")
+        if not self._rate.allows(call.caller):
+            return _refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many requests")
+        _call.set(call)
+        return await continuation(handler_call_details)
+
+
+class _Builder(DefaultGrpcServerCallContextBuilder):
+    """Puts the `Call` that the doorkeeper noted into the package's context."""
+
+    def build(self, context: grpc.aio.ServicerContext[Any, Any]) -> ServerCallContext:
+        """The context of a call."""
+        built = super().build(context)
+        call = _call.get()
+        built.state[SCOPE_KEY] = call
+        built.user = Caller(call)
+        return built
+
+
+def _refusal(code: grpc.StatusCode, text: str) -> Any:
+    async def refuse(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        await context.abort(code, text)
+
+    return grpc.unary_unary_rpc_method_handler(refuse)
+
+
+def _bind(server: grpc.aio.Server, settings: GrpcSettings) -> None:
+    address = f"{settings.interface}:{settings.port}"
+    try:
+        if settings.certificate_path is not None and settings.private_key_path is not None:
+            pair = (
+                Path(settings.private_key_path).read_bytes(),
+                Path(settings.certificate_path).read_bytes(),
+            )
+            server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
+        else:
+            server.add_insecure_port(address)
+    except (OSError, RuntimeError) as error:
+        raise ConfigurationError(
+            file="credentials.yml",
+            key=f"{CHANNEL}: grpc",
+            problem=f"{address} cannot be served: {error}.",
+            fix="Write a free port, and readable files where TLS is wanted.",
+        ) from error

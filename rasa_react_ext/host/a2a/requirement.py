@@ -1,0 +1,63 @@
+"""What the project must be like for the A2A server, checked when the model is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rasa.core.agent import Agent
+from rasa.core.config.configuration import Configuration
+from rasa.exceptions import ValidationError
+from rasa.shared.utils.yaml import read_config_file
+
+from rasa_react_ext.a2a_server.settings import CHANNEL, HOST_KEYS
+from rasa_react_ext.errors import ConfigurationError
+
+__all__ = ["check_block", "check_sessions"]
+
+BLOCK = "a2a_server"
+SESSION_CODE = "validation.a2a_server.incompatible_session_config"
+
+
+def check_block() -> None:
+    """Refuse a block of the host's own server: both would serve the same addresses.
+
+    Raises:
+        ConfigurationError: It is there; the text lists the keys to move.
+    """
+    endpoints = Configuration.get_instance().endpoints
+    file = getattr(endpoints, "config_file_path", None)
+    block = getattr(endpoints, BLOCK, None)
+    if block is None:
+        return
+    written: Mapping[str, Any] = read_config_file(file).get(BLOCK) or {} if file else {}
+    keys = [key for key in HOST_KEYS if key in written] or list(HOST_KEYS)
+    raise ConfigurationError(
+        file=str(file or "endpoints.yml"),
+        key=BLOCK,
+        problem=f"{CHANNEL} in credentials.yml serves the same addresses.",
+        fix=f"Move these keys there and remove the block: {', '.join(keys)}.",
+    )
+
+
+def check_sessions(agent: Agent) -> None:
+    """Demand that sessions go on after a pause, as the host's server does.
+
+    Raises:
+        ValidationError: The domain lets a resumed context begin anew.
+    """
+    domain = agent.domain
+    if domain is None or not domain.session_config.start_session_after_expiry:
+        return
+    raise ValidationError(
+        code=SESSION_CODE,
+        event_info=(
+            f"With {CHANNEL} in credentials.yml, the domain must set "
+            "`start_session_after_expiry: false`: a caller's context may be resumed at any "
+            "time, and a new session would lose its slots and its place in the flow. "
+            "Write in domain.yml:\n\n"
+            "session_config:\n"
+            "  session_expiration_time: 60\n"
+            "  start_session_after_expiry: false"
+        ),
+    )
