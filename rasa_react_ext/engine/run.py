@@ -212,7 +212,7 @@ def _completed(run: Run, batch: Batch) -> Decision:
     if not speech.text and (argument := batch.closing_argument):
         speech = Speech(answer=replace(speech.answer, text=argument), shown=False)
     if not speech.text:
-        run = replace(run, closing=Closing.COMPLETION, blanks=0)
+        run = replace(run, closing=Closing.COMPLETION)
         return run, (Ask(closing=Closing.COMPLETION),)
     said = () if batch.text_said else _said(speech, "final_response")
     return _finish(run, Outcome.COMPLETED, before=said)

@@ -220,6 +220,7 @@ def test_d3_2_results_stand_in_call_order_and_each_call_is_answered_once() -> No
     play.say(answer("", call("book"), call("nope"), call("look")))
     assert [one.name for one in play.run.steps[-1].calls] == ["book", "nope", "look"]
     assert play.told()[0] == "full"
+    assert play.run.batch is None
     assert play.told()[2] == "found"
 
 
@@ -244,6 +245,7 @@ def test_b33_opaque_fields_of_answer_and_calls_are_kept_in_the_step() -> None:
     play.say(answer("", signed, extra={"reasoning_details": [1]}))
     message = play.run.steps[-1].messages()[0]
     assert message["reasoning_details"] == [1]
+    assert play.run.steps[-1].model == "m"
     assert message["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "s"}}
 
 

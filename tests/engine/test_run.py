@@ -63,7 +63,7 @@ def test_d3_6_tokens_end_a_turn_where_the_provider_counts_them() -> None:
     assert play.last == Ask()
     play.say(answer("", call("book")))
     assert play.last == Ask()
-    play.say(answer("", call("book", {"q": "2"}), usage=usage(60)))
+    play.say(answer("", call("book", {"q": "2"}), usage=usage(40)))
     assert play.run.limit == "tokens"
     assert play.last == Ask(closing=Closing.LIMIT)
 
@@ -85,6 +85,7 @@ def test_b06_blank_answers_are_asked_again_twice_and_never_stored_or_said() -> N
         assert play.last == Ask()
     play.say(answer("\u200b"))
     assert play.end.outcome is Outcome.FAILED
+    assert play.end.reason == "The model gave only blank answers."
     assert play.said() == []
     assert play.run.steps == ()
 
@@ -96,10 +97,13 @@ def test_b06_a_good_answer_after_blanks_counts() -> None:
     assert play.run.blanks == 0
     play.say(answer("Here it is."))
     assert play.end == Finish(outcome=Outcome.INPUT_REQUIRED, text="Here it is.")
+    assert play.said() == [("input_required", "Here it is.")]
 
 
 def test_b06_blank_answers_use_up_steps() -> None:
     play = Play(rules=Rules(max_steps=1, completes="task_completed"))
+    play.say(answer(""))
+    assert play.last == Ask(closing=Closing.LIMIT)
     play.say(answer(""))
     assert play.last == Ask(closing=Closing.LIMIT)
 
@@ -128,6 +132,14 @@ def test_b34_a_refusal_beside_a_text_is_no_fault() -> None:
     play = Play()
     play.say(answer("I would rather not.", refusal="no"))
     assert play.end.outcome is Outcome.INPUT_REQUIRED
+
+
+def test_b34_what_was_seen_of_a_filtered_closing_line_is_recorded() -> None:
+    play = Play()
+    play.say(answer("", call("task_completed")))
+    play.say(answer("Good", finish_reason="content_filter"), shown=True)
+    assert play.end == Finish(outcome=Outcome.COMPLETED)
+    assert play.said() == [("filler", "Good")]
 
 
 def test_b34_a_filtered_closing_answer_leaves_the_limit_as_the_reason() -> None:
