@@ -29,7 +29,7 @@ class Budget:
     deadline: float
     closing_seconds: float = 0.0
     tool_timeout_seconds: float = 10.0
-    max_parallel_tools: int = 8
+    max_parallel_tools: int = 16
     model_retries: int = 2
 
     @staticmethod

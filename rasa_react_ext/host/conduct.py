@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["conduct"]
 
 MEMORY_LIMIT_BYTES = 32_768
+PARALLEL_TOOLS = 16
 _STATUS = {
     Outcome.COMPLETED: AgentStatus.COMPLETED,
     Outcome.INPUT_REQUIRED: AgentStatus.INPUT_REQUIRED,
@@ -315,7 +316,7 @@ class _Turn:
             deadline=deadline,
             closing_seconds=Budget.closing_share(max(0.0, deadline - now)),
             tool_timeout_seconds=self._agent.tool_timeout,
-            max_parallel_tools=settings.max_parallel_tools or 8,
+            max_parallel_tools=settings.max_parallel_tools or PARALLEL_TOOLS,
             model_retries=2 if settings.model_retries is None else settings.model_retries,
         )
 

@@ -68,7 +68,7 @@ class AgentSettings(_Strict):
         description="Model calls in one turn. Default: 10, or the class's MAX_ITERATIONS.",
     )
     max_parallel_tools: PositiveInt | None = Field(
-        default=None, description="Tools that run at once. Default: 8."
+        default=None, description="Tools that run at once. Default: 16."
     )
     max_tokens: PositiveInt | None = Field(
         default=None,
