@@ -166,6 +166,7 @@ class OpenSession:
                     wire,
                     name=self._spec.name,
                     tools_changed=self._tools_changed,
+                    ended=self._ended,
                     callbacks=self._callbacks,
                     report=self._report,
                 ) as session,
@@ -187,6 +188,12 @@ class OpenSession:
                 self._session.fail_all(
                     OutcomeUnknownError(self._spec.name, f"connection lost: {self._loss}")
                 )
+
+    def _ended(self) -> None:
+        """Nobody reads answers any more: whatever the reason, the session is of no use."""
+        if self.info is not None:  # before that, `initialize` tells what went wrong
+            gone = OutcomeUnknownError(self._spec.name, "connection lost: the session ended")
+            self.retire(Loss(error=gone, at_once=True))
 
     def _open_wire(self) -> AbstractAsyncContextManager[Wire]:
         match self._spec.transport:

@@ -20,17 +20,19 @@ from mcp import types
 from mcp.client.session import ClientSession
 from mcp.shared.context import RequestContext
 from mcp.shared.exceptions import McpError
-from mcp.shared.message import MessageMetadata, ServerMessageMetadata
+from mcp.shared.message import MessageMetadata, ServerMessageMetadata, SessionMessage
 from mcp.shared.session import ProgressFnT, ReceiveResultT, RequestResponder
 
 from rasa_react_ext import __version__
-from rasa_react_ext.errors import ConnectionLostError, PeerError
+from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
 from rasa_react_ext.mcp_pool.callback import Callbacks
 from rasa_react_ext.mcp_pool.caller import Caller, declined
 from rasa_react_ext.mcp_pool.event import EventKind, PoolEvent, Report
 from rasa_react_ext.mcp_pool.wire import Wire, lost_answer
 
 __all__ = ["Session"]
+
+_ENDED = "Connection closed"  # what `ClientSession` answers when its reader ends
 
 _Question = RequestResponder[types.ServerRequest, types.ClientResult]
 
@@ -44,6 +46,7 @@ class Session(ClientSession):
         *,
         name: str,
         tools_changed: Callable[[], None],
+        ended: Callable[[], None],
         callbacks: Callbacks,
         report: Report,
     ) -> None:
@@ -59,6 +62,7 @@ class Session(ClientSession):
         )
         self._name = name
         self._tools_changed = tools_changed
+        self._ended = ended
         self._report = report
         self._callers: dict[int, Caller] = {}
 
@@ -107,6 +111,8 @@ class Session(ClientSession):
         except McpError as error:
             if isinstance(error.error.data, PeerError):
                 raise error.error.data from error
+            if error.error.message == _ENDED:
+                raise OutcomeUnknownError(self._name, "connection lost") from error
             raise
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise ConnectionLostError(self._name, "the session is closed") from error
@@ -133,6 +139,17 @@ class Session(ClientSession):
         )
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self.send_notification(types.ClientNotification(notice))
+
+    async def _receive_loop(self) -> None:
+        try:
+            await super()._receive_loop()
+        finally:
+            self._ended()
+
+    async def _handle_response(self, message: SessionMessage) -> None:
+        # An answer that crosses a cancelled call finds nobody; that must not end the loop.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await super()._handle_response(message)
 
     async def _received_request(self, responder: _Question) -> None:
         self._task_group.start_soon(self._answer, responder)

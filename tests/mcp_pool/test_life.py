@@ -69,6 +69,20 @@ async def test_b55_a_reconnect_from_inside_a_cancelled_task_harms_no_other(
         await first
 
 
+async def test_an_answer_that_crosses_a_cancelled_call_does_not_end_the_session(
+    server: Served, tools: PooledTools, context: CallContext
+) -> None:
+    echo = await named(tools, "echo")
+    for number in range(150):
+        first = asyncio.create_task(tools.call(echo, {"text": "a"}, context))
+        second = asyncio.create_task(tools.call(echo, {"text": "b"}, context))
+        await asyncio.sleep(number % 15 * 0.001)
+        first.cancel()
+        assert (await second).text == "b"
+        await asyncio.wait({first})
+    assert server.seen["initialize"] == 1
+
+
 async def test_servers_are_connected_side_by_side(done: Counter[str], pool: Pool) -> None:
     with (
         serving(lambda: shop(done).streamable_http_app()) as one,
