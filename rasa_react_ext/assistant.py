@@ -109,8 +109,9 @@ class Conversation:
             raise HostError(f"After {text!r} Rasa gave up: {_reason(fault)}") from fault
         tracker = await self._tracker()
         events = [] if tracker is None else list(tracker.events)
-        news, self._seen = events[self._seen :], len(events)
-        return [event.as_dict() for event in news]
+        # A restarted conversation begins with an empty list.
+        seen, self._seen = self._seen if self._seen <= len(events) else 0, len(events)
+        return [event.as_dict() for event in events[seen:]]
 
     async def slots(self) -> dict[str, Any]:
         """The values of all slots."""

@@ -20,15 +20,19 @@ _SHORTEST = 8
 """Shorter values are placeholders such as `none`, and removing them would garble the text."""
 
 _NAMES = (
-    r"(?:x[-_])?(?:goog[-_])?(?:api[-_]?key|apikey|subscription[-_]key|authorization|auth"
-    r"|(?:auth|access|refresh|id|session|bearer)?[-_]?token|bearer|cookie|(?:client[-_]?)?secret"
-    r"|secret[-_](?:access[-_])?key|password|passwd|passphrase|credentials?|private[-_]?key)"
+    r"(?:[\w.-]{1,40}[-_.])?(?:api[-_]?key|subscription[-_]key|secret|secret[-_](?:access[-_])?key"
+    r"|client[-_]?secret|password|passwd|passphrase|private[-_]?key|credentials?)"
+    r"|(?:proxy[-_])?authorization|auth|cookie|(?:auth|access|refresh|id|session|bearer)?[-_]?token"
 )
-_NAME = re.compile(rf"(?:proxy[-_]|ocp[-_]apim[-_])?{_NAMES}", re.IGNORECASE)
+_NAME = re.compile(rf"(?:x-)?(?:{_NAMES})", re.IGNORECASE)
 _FORMS = tuple(
     re.compile(form, re.DOTALL)
     for form in (
-        rf"""(?i:"{_NAMES}"\s*:\s*)"(?P<secret>(?:[^"\\]|\\.)+)""",
+        rf"""(?i:"(?:{_NAMES})"\s*:\s*)"(?P<secret>(?:[^"\\]|\\.)+)""",
+        # The same in Python's form, within a JSON text, and as an assignment.
+        rf"""(?i:'(?:{_NAMES})'\s*:\s*)'(?P<secret>[^']+)""",
+        rf"""(?i:\\+"(?:{_NAMES})\\+"\s*:\s*)\\+"(?P<secret>[^"\\]+)""",
+        rf"(?i:\b(?:{_NAMES})=)(?P<secret>[^\s&\"']{{8,}})",
         rf"(?i:[?&](?:{_NAMES}|key|sig|signature)=)(?P<secret>[^&\s\"'#]+)",
         r"://(?P<secret>[^/\s:@\"']+:[^/\s@\"']+)@",
         r"\b(?i:bearer|basic)\s+(?P<secret>[\w.~+/=-]{8,})",

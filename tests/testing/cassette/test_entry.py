@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rasa_react_ext.errors import ConfigurationError
@@ -27,6 +27,8 @@ def _entry(body: Any, answer: Any = "ok") -> Entry:
     )
 
 
+# Writing files on a busy machine is slow; that is not what is tested.
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES, VALUES | st.binary(), st.none() | st.lists(TEXTS, max_size=3))
 def test_what_is_written_is_read_again(asked: Any, answer: Any, chunks: list[str] | None) -> None:
     entry = Entry(

@@ -21,6 +21,9 @@ KEY = "sk-proj-Ab3dEf6hIj9kLm2n"
         ("GET https://x.example/v1beta?key=hunter22", "hunter22"),
         ("postgresql://bot:hunter22@db.example/tests", "bot:hunter22"),
         ('{"user": "ann", "password": "hunter22"}', "hunter22"),
+        ("{'db_password': 'hunter22'}", "hunter22"),
+        (r'{"text": "{\"api_key\": \"hunter22\"}"}', "hunter22"),
+        ("OPENAI_API_KEY=hunter22 rasa run", "hunter22"),
         ("AKIAIOSFODNN7EXAMPLE is it", "AKIAIOSFODNN7EXAMPLE"),
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl", "eyJzdWIiOiIxIn0"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----", "MIIB"),
@@ -38,6 +41,7 @@ def test_a_secret_in_a_text_is_removed_by_its_form(text: str, secret: str) -> No
     [
         "How is Nordwind doing? A risk-averse customer asks; sk-learn is no key.",
         "max_tokens: 100, a token of appreciation, the secret: listen",
+        '{"next_page_token": "abcdefghij", "token_count": "12", "author": "ann"}',
         '{"tokens": 5, "monkey": "banana", "passwordless": "yes"}',
         "https://example.org/a?b=c#d, mail@example.org, 12:30@home",
     ],
@@ -66,6 +70,8 @@ def test_values_below_names_of_secrets_are_removed_and_others_stay() -> None:
     value: dict[str, Any] = {
         "api_key": "abc",
         "client-secret": "abc",
+        "Ocp-Apim-Subscription-Key": "abc",
+        "OPENAI_API_KEY": "abc",
         "token": "abc",
         "max_tokens": 5,
         "password": {"type": "string"},
@@ -75,6 +81,8 @@ def test_values_below_names_of_secrets_are_removed_and_others_stay() -> None:
     assert Secrets().value(value) == {
         "api_key": REMOVED,
         "client-secret": REMOVED,
+        "Ocp-Apim-Subscription-Key": REMOVED,
+        "OPENAI_API_KEY": REMOVED,
         "token": REMOVED,
         "max_tokens": 5,
         "password": {"type": "string"},
