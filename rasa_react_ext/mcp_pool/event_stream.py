@@ -35,7 +35,7 @@ class Decoder:
     """Turns chunks of bytes into events; keeps what is incomplete."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
         self._name = ""
         self._data: list[str] = []
         self._last_id = ""
@@ -44,16 +44,19 @@ class Decoder:
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
         """Take bytes and yield every event they complete."""
-        buffer = self._rest + chunk
+        self._rest.append(chunk)
+        if self._rest[1:] and not _LINE_END.search(chunk) and not self._rest[-2].endswith(b"\r"):
+            return  # a long line is joined once, at its end
+        buffer = b"".join(self._rest)
         position = 0
-        for match in _LINE_END.finditer(buffer, len(self._rest) - 1 if self._rest else 0):
+        for match in _LINE_END.finditer(buffer, max(0, len(buffer) - len(chunk) - 1)):
             if match.group() == b"\r" and match.end() == len(buffer):
                 break  # the line feed of a CRLF may come with the next chunk
             event = self._line(buffer[position : match.start()].decode("utf-8", "replace"))
             position = match.end()
             if event is not None:
                 yield event
-        self._rest = buffer[position:]
+        self._rest = [buffer[position:]]
 
     def _line(self, line: str) -> Event | None:
         if not line:

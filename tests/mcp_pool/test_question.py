@@ -117,6 +117,35 @@ async def test_pings_are_answered_and_there_are_no_roots(tools: PooledTools) -> 
     assert await call(tools, "probe") == "0"
 
 
+async def test_a_question_that_belongs_to_no_single_call_is_declined(
+    reported: list[PoolEvent],
+) -> None:
+    async def elicit(request: ElicitationRequest) -> ElicitationAnswer:
+        return ElicitationAnswer(action="accept", content={"seat": "1"})
+
+    def build() -> FastMCP:
+        server = asking()
+
+        @server.tool()
+        async def wait() -> str:
+            """Be in flight."""
+            await asyncio.sleep(2)
+            return ""
+
+        return server
+
+    with serving(lambda: build().sse_app(), "/sse") as served:
+        async with Pool(reported.append, Callbacks(elicit=elicit)) as pool:
+            spec = ServerSpec(name="s", transport="sse", url=served.url)
+            tools = PooledTools(pool, spec)
+            assert await call(tools, "book") == "accept 1"
+            waiting = asyncio.create_task(call(tools, "wait"))
+            await until(lambda: served.seen["tools/call"] == 2)
+            assert "not clear which call" in await call(tools, "book")
+            waiting.cancel()
+            await asyncio.wait({waiting})
+
+
 async def test_log_messages_are_reported(tools: PooledTools, reported: list[PoolEvent]) -> None:
     await call(tools, "log")
     (event,) = [event for event in reported if event.kind == "server_log"]

@@ -364,3 +364,14 @@ def test_events_are_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
     for start, end in pairwise(edges):
         found += list(decoder.feed(STREAM[start:end]))
     assert found == DECODED
+
+
+def test_a_huge_line_in_small_pieces_is_read_in_no_time() -> None:
+    decoder, piece = Decoder(), b"x" * 1_000
+    began = time.process_time()
+    found = list(decoder.feed(b"data:"))
+    for _ in range(20_000):
+        found += list(decoder.feed(piece))
+    found += list(decoder.feed(b"\n\n"))
+    assert [len(event.data) for event in found] == [20_000_000]
+    assert time.process_time() - began < 2
