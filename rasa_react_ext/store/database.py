@@ -99,7 +99,10 @@ class Database:
             return create_async_engine(self.url, pool_pre_ping=True)
         if self.url.database:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_async_engine(self.url, connect_args={"timeout": BUSY_SECONDS})
+        # SQLite has one writer: more connections would only wait for each other's lock.
+        engine = create_async_engine(
+            self.url, connect_args={"timeout": BUSY_SECONDS}, pool_size=1, max_overflow=0
+        )
         event.listen(engine.sync_engine, "connect", _tune_sqlite)
         return engine
 
