@@ -133,12 +133,10 @@ def _blank(run: Run) -> Decision:
 
 def _closed(run: Run, speech: Speech) -> Decision:
     """End with the one-turn closing answer; calls in it are not executed."""
-    text = speech.text
-    if not text and run.blanks < CLOSING_BLANKS_ALLOWED:
+    if not speech.text and run.blanks < CLOSING_BLANKS_ALLOWED:
         return replace(run, blanks=run.blanks + 1), (Ask(closing=run.closing),)
     if run.closing is Closing.COMPLETION:
-        said = _said(speech, "final_response") if text else ()
-        return _finish(run, Outcome.COMPLETED, before=said)
+        return _finish(run, Outcome.COMPLETED, before=_said(speech, "final_response"))
     return _limit_reached(run, speech)
 
 

@@ -285,12 +285,16 @@ def test_a_turn_without_visible_words_stands_between_its_neighbours() -> None:
         bot("Good."),
         user("bye"),
         memory=memory(
-            ("book", step("c1")), (resumed, step("c2")), ("now", step("c3")), ("more", step("c4"))
+            ("book", step("c1")),
+            (resumed, step("c2")),
+            (resumed, step("c2b")),
+            ("now", step("c3")),
+            ("more", step("c4")),
         ),
     )
     order = [c for m in made for c in call_ids([m])]
-    assert order == ["c1", "c2", "c3", "c4"]
-    assert made.index(user("now")) > made.index(bot(None, "c2"))
+    assert order == ["c1", "c2", "c2b", "c3", "c4"]
+    assert made.index(user("now")) > made.index(bot(None, "c2b"))
     assert made[-1] == user("bye")
 
 
