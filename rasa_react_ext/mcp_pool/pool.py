@@ -71,7 +71,8 @@ class Pool:
         loop = asyncio.get_running_loop()
         mine = self._loops.get(loop)
         if mine is None:
-            self._loops = {old: kept for old, kept in self._loops.items() if not old.is_closed()}
+            for old in [each for each in tuple(self._loops) if each.is_closed()]:
+                self._loops.pop(old, None)
             mine = self._loops[loop] = {}
         key = spec.key
         found = mine.get(key)

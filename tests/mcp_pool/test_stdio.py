@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,23 @@ async def test_b56_a_child_that_dies_during_a_call_is_a_lost_connection(pool: Po
     assert result.outcome_unknown
     assert "ended with exit code 7" in result.text
     assert await say(tools, "pid") != first, "the next call starts a new child"
+
+
+async def test_b56_a_server_that_hangs_costs_its_calls_and_serves_again_afterwards(
+    pool: Pool,
+) -> None:
+    tools = PooledTools(pool, child())
+    pid = int(await say(tools, "pid"))
+    tool = await named(tools, "pid")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        context = CallContext(call_id="c", timeout_seconds=0.5)
+        results = await asyncio.gather(*(tools.call(tool, {}, context) for _ in range(20)))
+        assert all("no answer within 0.5 s" in result.text for result in results)
+        assert all(result.outcome_unknown for result in results)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert int(await say(tools, "pid")) == pid
 
 
 async def test_b62_a_child_that_ignores_every_polite_end_is_gone_after_close() -> None:
