@@ -144,6 +144,23 @@ def test_b19_a_value_that_does_not_fit_is_refused_with_its_place(name: str, valu
     assert len(str(refused.value)) < 500
 
 
+@pytest.mark.parametrize("value", ["true", "1.5", "[1]", "{}", '"5"'])
+def test_b19_a_string_that_holds_another_type_is_judged_as_it_was_sent(value: str) -> None:
+    with pytest.raises(FeedbackError) as refused:
+        fit({"limit": value}, SCHEMA)
+    assert f"limit: {value!r} is not of type 'integer'" in str(refused.value)
+
+
+def test_b19_what_a_local_reference_points_to_is_checked() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"box": {"$ref": "#/$defs/box"}},
+        "$defs": {"box": {"type": "integer"}},
+    }
+    with pytest.raises(FeedbackError, match="box: 'x' is not of type 'integer'"):
+        fit({"box": "x"}, schema)
+
+
 def test_b19_what_local_references_point_to_is_converted_too() -> None:
     schema = {
         "type": "object",

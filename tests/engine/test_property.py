@@ -191,7 +191,7 @@ OLD = Memory().with_turn(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     replies=st.lists(REPLIES, min_size=1, max_size=6),
     rules=RULES,

@@ -92,7 +92,7 @@ class Game:
             )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     given_rules=RULES,
     moves=st.lists(st.tuples(EVENTS, RESULTS, st.booleans()), max_size=25),
