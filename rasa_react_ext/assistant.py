@@ -31,7 +31,8 @@ class Project:
         folder: The project's folder; the host runs in it.
         config: Configuration of the assistant.
         domain: A file or folder with the domain.
-        data: Files or folders with flows and other training data.
+        data: Files or folders with flows and other training data; none means the folder
+            `flows` where there is one, else `data`.
         endpoints: The endpoints; may lie anywhere.
         sub_agents: Folder with the sub agents.
     """
@@ -39,9 +40,15 @@ class Project:
     folder: Path
     config: str = "config.yml"
     domain: str = "domain.yml"
-    data: tuple[str, ...] = ("data",)
+    data: tuple[str, ...] = ()
     endpoints: str = "endpoints.yml"
     sub_agents: str = "sub_agents"
+
+    @property
+    def training_files(self) -> list[str]:
+        """What `data` says or means."""
+        usual = "flows" if (self.folder / "flows").is_dir() else "data"
+        return list(self.data or (usual,))
 
     def check(self) -> None:
         """Refuse a project whose files are not there.
@@ -147,7 +154,7 @@ async def train(project: Project, output: Path) -> Path:
             result = await train_model(
                 domain=project.domain,
                 config=project.config,
-                training_files=list(project.data),
+                training_files=project.training_files,
                 endpoints=project.endpoints,
                 output=folder,
                 fixed_model_name="model",

@@ -45,7 +45,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
                 endpoints.read_text(), model_url=model.base_url, servers={"market": url}
             )
         )
-        yield Project(folder=tmp_path, data=("flows",))
+        yield Project(folder=tmp_path)
 
 
 async def test_a_project_is_trained_loaded_and_talked_to(project: Project, tmp_path: Path) -> None:
@@ -90,6 +90,13 @@ async def test_a_folder_without_a_project_is_refused_before_the_host_is_asked(
 ) -> None:
     with pytest.raises(ConfigurationError, match=r"config\.yml: config: there is no such file"):
         await train(Project(folder=tmp_path), tmp_path)
+
+
+def test_training_data_is_what_is_named_else_the_usual_folder(tmp_path: Path) -> None:
+    assert Project(folder=tmp_path).training_files == ["data"]
+    (tmp_path / "flows").mkdir()
+    assert Project(folder=tmp_path).training_files == ["flows"]
+    assert Project(folder=tmp_path, data=("a", "b.yml")).training_files == ["a", "b.yml"]
 
 
 async def test_an_untested_host_is_refused(

@@ -48,6 +48,12 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_documented(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert f"| `rasa-react {name}" in page
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_lists_its_command_only(name: str) -> None:
     module = __import__(f"rasa_react_ext.cli.{name}", fromlist=["command"])
     assert module.__all__ == ["command"]
