@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from rasa_react_ext.errors import ConnectionLostError, PeerError
 from rasa_react_ext.mcp_pool.connection import Connection
-from rasa_react_ext.mcp_pool.event import PoolEvent, Report
+from rasa_react_ext.mcp_pool.event import EventKind, PoolEvent, Report
 from rasa_react_ext.mcp_pool.owner import OpenSession
 
 __all__ = ["Catalogue"]
@@ -47,6 +47,8 @@ class Catalogue:
         self._tools: tuple[types.Tool, ...] | None = None
         self._read_from: OpenSession | None = None
         self._read_at_change = -1
+        self._failed_on: OpenSession | None = None
+        self._failure = ""
         self._not_before = 0.0
 
     async def tools(self) -> tuple[types.Tool, ...]:
@@ -56,33 +58,33 @@ class Catalogue:
             PeerError: There is no session, or no list could ever be read.
         """
         session = await self.connection.session()
-        if not self._fresh(session):
+        if not self._settled(session):
             async with self._reading:
                 session = await self.connection.session()
-                if not self._fresh(session):
+                if not self._settled(session):
                     await self._refresh(session)
-        assert self._tools is not None  # a first reading that fails raises
+        if self._tools is None:
+            raise ConnectionLostError(self._name, f"cannot list tools: {self._failure}")
         return self._tools
 
-    def _fresh(self, session: OpenSession) -> bool:
-        if self._tools is not None and asyncio.get_running_loop().time() < self._not_before:
-            return True  # the last refresh failed a moment ago
+    def _settled(self, session: OpenSession) -> bool:
+        """Whether the list is fresh, or could not be read a moment ago."""
+        if self._failed_on is session and asyncio.get_running_loop().time() < self._not_before:
+            return True
         return self._read_from is session and self._read_at_change == self.connection.changes
 
     async def _refresh(self, session: OpenSession) -> None:
         change = self.connection.changes  # one that comes during the reading counts again
         try:
             async with asyncio.timeout(_LIST_SECONDS):
-                tools = await self._read(session)
+                self._tools = await self._read(session)
         except (PeerError, McpError, TimeoutError) as error:
-            reason = str(error) or f"no answer within {_LIST_SECONDS:g} s"
-            self._tell_failure(reason)
+            self._failure = str(error) or f"no answer within {_LIST_SECONDS:g} s"
+            self._failed_on = session
             self._not_before = asyncio.get_running_loop().time() + _REFRESH_PAUSE_SECONDS
-            if self._tools is None:
-                raise ConnectionLostError(self._name, f"cannot list tools: {reason}") from error
-            return
-        self._tools, self._read_from, self._read_at_change = tools, session, change
-        self._not_before = 0.0
+            self._tell("tools_refresh_failed", f"The tool list could not be read: {self._failure}")
+        else:
+            self._read_from, self._read_at_change, self._failed_on = session, change, None
 
     async def _read(self, session: OpenSession) -> tuple[types.Tool, ...]:
         found: list[types.Tool] = []
@@ -128,12 +130,10 @@ class Catalogue:
         return tuple(kept)
 
     def _tell_bound(self, why: str) -> None:
-        text = f"Not all tools are offered: {why}."
-        self._report(PoolEvent(kind="tools_bounded", server=self._name, text=text))
+        self._tell("tools_bounded", f"Not all tools are offered: {why}.")
 
-    def _tell_failure(self, reason: str) -> None:
-        text = f"The tool list could not be read: {reason}"
-        self._report(PoolEvent(kind="tools_refresh_failed", server=self._name, text=text))
+    def _tell(self, kind: EventKind, text: str) -> None:
+        self._report(PoolEvent(kind=kind, server=self._name, text=text))
 
 
 def _first_of_each_name(tools: list[types.Tool]) -> list[types.Tool]:

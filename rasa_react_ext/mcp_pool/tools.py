@@ -64,11 +64,6 @@ class PooledTools:
         self._missing: tuple[str, ...] = ()
         self._promises = Promises(())
 
-    @property
-    def server(self) -> str:
-        """Name of the server."""
-        return self._spec.name
-
     def warm(self) -> None:
         """Start to connect in the background."""
         self._pool.catalogue(self._spec).connection.warm()

@@ -186,6 +186,8 @@ async def test_a_server_whose_list_cannot_be_read_is_named(
     shelf.broken = True
     assert await tools.tools() == ()
     assert "cannot list tools: no list today" in tools.missing()[0]
+    assert await tools.tools() == ()
+    assert shelf.lists == 1, "not tried again at once"
 
 
 async def test_a_result_that_breaks_its_schema_is_reported_and_used(

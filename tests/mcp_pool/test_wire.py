@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcp.server.fastmcp import FastMCP
 
 from rasa_react_ext.engine.tool import CallContext
-from rasa_react_ext.mcp_pool import Pool, PooledTools, ServerSpec
+from rasa_react_ext.mcp_pool import Pool, PooledTools, PoolEvent, ServerSpec
 from rasa_react_ext.mcp_pool.event_stream import Decoder, Event
 from tests.mcp_pool.mcp_server import (
     EVENTS,
@@ -303,6 +303,24 @@ async def test_a_server_that_forgot_the_session_is_noticed_without_a_call(pool: 
         await tools.tools()
         await until(lambda: tools.state().status == "lost")
         await pool.aclose()
+
+
+async def test_a_tool_without_a_valid_definition_costs_no_other(
+    pool: Pool, reported: list[PoolEvent]
+) -> None:
+    async def handle(odd: Odd, scope: Scope, message: dict[str, Any], send: Send) -> bool:
+        if message.get("method") != "tools/list":
+            return False
+        tools = [{"name": "bad"}, "odd", {"name": "good", "inputSchema": {}}]
+        body = {"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}}
+        await respond(send, 200, json.dumps(body).encode(), JSON)
+        return True
+
+    with serving(Odd(handle).app) as served:
+        tools = PooledTools(pool, ServerSpec(name="odd", url=served.url))
+        assert [tool.name for tool in await tools.tools()] == ["good"]
+        await pool.aclose()
+    assert [event.kind for event in reported].count("tools_bounded") == 2
 
 
 async def test_an_unsupported_protocol_version_is_named(pool: Pool) -> None:
