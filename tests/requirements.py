@@ -98,4 +98,22 @@ REQUIREMENTS: dict[str, str] = {
         "nothing else."
     ),
     "d6": "Settings are strict and have their homes; the most specific value wins.",
+    "b90": (
+        "A message sent again gets the same task and no second turn; another one under its id "
+        "is a conflict."
+    ),
+    "b91": (
+        "Every request may go to any process: tasks are changed by compare-and-set in one store."
+    ),
+    "b92": "Pushes go to public addresses only, checked at registration and at each connection.",
+    "b94": "A client that goes away does not stop its turn; it can read or follow the task later.",
+    "b95": "A cancel stops the work and leaves the flow; an ended task is not cancelable.",
+    "b96": "Another caller's task is as unknown as one that does not exist, for every operation.",
+    "b99": (
+        "A turn that breaks, hangs or loses its process leaves an ended task, and the next works."
+    ),
+    "b101": (
+        "A stream's pieces belong to one artifact, the last is marked, and the text is a send's."
+    ),
+    "d8": "A caller's context is a dialogue of its own, named by both.",
 }

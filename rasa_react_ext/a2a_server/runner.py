@@ -73,7 +73,7 @@ class Runner:
         Args:
             grace_seconds: How long running turns may go on after the block.
         """
-        watch = asyncio.create_task(self._watch(), name="a2a leases")
+        watch = asyncio.create_task(self._watch(), name=f"a2a leases of {self.name}")
         try:
             yield
         finally:

@@ -59,6 +59,7 @@ class _Exchange:
     def __init__(self, request: Request, prefix: str) -> None:
         self._request = request
         self._prefix = prefix
+        self._read = False
         self._start: Message = {}
         self._whole: HTTPResponse | None = None
         self._stream: Any = None
@@ -90,12 +91,13 @@ class _Exchange:
         }
 
     async def _receive(self) -> Message:
-        stream: Any = self._request.stream
-        chunk = await stream.read() if stream is not None else None
-        if chunk is None:
+        if self._read:
             # Nothing more comes; a client that goes away cancels this wait.
             await asyncio.Event().wait()
-        return {"type": "http.request", "body": chunk, "more_body": True}
+        stream: Any = self._request.stream
+        chunk = await stream.read() if stream is not None else None
+        self._read = chunk is None
+        return {"type": "http.request", "body": chunk or b"", "more_body": not self._read}
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":

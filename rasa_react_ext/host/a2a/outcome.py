@@ -158,17 +158,24 @@ class _Turn:
         return None
 
     def _last_flow(self) -> Event | None:
-        """The last beginning or end of a user's flow in this turn."""
-        kinds = (FlowStarted, FlowCompleted, FlowCancelled)
-        return next(
-            (
-                event
-                for event in reversed(self._events)
-                if isinstance(event, kinds)
-                and not event.flow_id.startswith(RASA_DEFAULT_FLOW_PATTERN_PREFIX)
-            ),
-            None,
-        )
+        """The last beginning or end of a user's flow in this turn.
+
+        The host says of a cancelled flow that it completed, too.
+        """
+        last: Event | None = None
+        cancelled: set[str] = set()
+        for event in self._events:
+            if isinstance(event, FlowStarted | FlowCompleted | FlowCancelled):
+                if event.flow_id.startswith(RASA_DEFAULT_FLOW_PATTERN_PREFIX):
+                    continue
+                if isinstance(event, FlowCancelled):
+                    cancelled.add(event.flow_id)
+                elif isinstance(event, FlowStarted):
+                    cancelled.discard(event.flow_id)
+                elif event.flow_id in cancelled:
+                    continue
+                last = event
+        return last
 
 
 def _some(**facts: Any) -> dict[str, Any]:

@@ -1,0 +1,162 @@
+"""Streams are followed on any replica, again after a break, and end when nothing more comes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from a2a.client import Client
+from a2a.types import StreamResponse, SubscribeToTaskRequest
+from a2a.utils.constants import TransportProtocol
+
+from tests.a2a_server.serving import Bot, client, rpc, server, state_of
+from tests.a2a_server.test_cancel import begin, read
+from tests.a2a_server.test_conversation import BINDINGS
+from tests.a2a_server.test_once import body
+
+
+async def follow(made: Client, task_id: str, seen: list[StreamResponse]) -> None:
+    async for event in made.subscribe(SubscribeToTaskRequest(id=task_id)):
+        seen.append(event)  # noqa: PERF401 - others read it while it grows
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "on another replica"])
+@pytest.mark.parametrize(("binding", "version"), BINDINGS)
+async def test_a_running_task_is_followed_until_it_ends(
+    store: str, binding: TransportProtocol, version: str, elsewhere: bool
+) -> None:
+    bot = Bot()
+    async with server(store, bot) as one, server(store) as two:
+        task_id = await begin(one, "wait a")
+        seen: list[StreamResponse] = []
+        async with client((two if elsewhere else one).url, binding, version=version) as made:
+            following = asyncio.create_task(follow(made, task_id, seen))
+            async with asyncio.timeout(10):
+                while not seen:
+                    await asyncio.sleep(0.02)
+            bot.gates["a"].set()
+            await asyncio.wait_for(following, 10)
+
+        assert seen[0].task.id == task_id
+        assert seen[-1].status_update.status.state == 3
+
+
+async def test_a_parked_task_is_followed_through_its_next_turn(store: str) -> None:
+    async with server(store) as one, server(store, one.bot) as two, client(two.url) as made:
+        _, asked = await rpc(one.url, "SendMessage", body("ask", "m1", contextId="c"))
+        task_id = asked["result"]["task"]["id"]
+        seen: list[StreamResponse] = []
+        following = asyncio.create_task(follow(made, task_id, seen))
+        async with asyncio.timeout(10):
+            while not seen:
+                await asyncio.sleep(0.02)
+        await rpc(one.url, "SendMessage", body("hello", "m2", taskId=task_id))
+        await asyncio.wait_for(following, 10)
+
+        states = [event.status_update.status.state for event in seen[1:]]
+        assert states == [2, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "code"),
+    [("SubscribeToTask", "1.0", -32004), ("tasks/resubscribe", None, -32004)],
+)
+async def test_a_task_that_has_ended_cannot_be_followed(
+    store: str, method: str, version: str | None, code: int
+) -> None:
+    async with server(store) as served:
+        _, done = await rpc(served.url, "SendMessage", body("hello", "m", contextId="c"))
+        task_id = done["result"]["task"]["id"]
+        _, refused = await rpc(served.url, method, {"id": task_id}, version=version)
+
+        assert refused["error"]["code"] == code
+
+
+async def test_a_repeated_stream_of_an_answered_message_brings_its_task(store: str) -> None:
+    async with server(store) as served:
+        await rpc(served.url, "SendMessage", body("hello", "m", contextId="c"))
+        async with httpx.AsyncClient(timeout=20) as http:
+            response = await http.post(
+                served.url + "/message:stream",
+                json=body("hello", "m", contextId="c"),
+                headers={"A2A-Version": "1.0"},
+            )
+
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.text.count("data: ") == 1
+        assert "TASK_STATE_COMPLETED" in response.text
+        assert len(served.bot.runs) == 1
+
+
+async def test_b94_a_stream_that_breaks_does_not_stop_its_turn(store: str) -> None:
+    async with server(store) as served:
+        params: dict[str, Any] = body("wait a", "m", contextId="c")
+        async with (
+            httpx.AsyncClient(timeout=20) as http,
+            http.stream(
+                "POST",
+                served.url + "/message:stream",
+                json=params,
+                headers={"A2A-Version": "1.0"},
+            ) as response,
+        ):
+            lines = response.aiter_lines()
+            first = await anext(lines)
+        assert "TASK_STATE_SUBMITTED" in first
+        await asyncio.wait_for(served.bot.begun["wait a"].wait(), 10)
+        served.bot.gates["a"].set()
+        task_id = served.bot.runs[0].task_id
+        async with asyncio.timeout(10):
+            while state_of(await read(served, task_id)) != "completed":
+                await asyncio.sleep(0.02)
+
+
+async def test_background_work_is_working_and_finishes_the_task_on_any_replica(store: str) -> None:
+    bot = Bot()
+    async with server(store, bot) as one, server(store, bot) as two:
+        _, sent = await rpc(one.url, "SendMessage", body("background", "m", contextId="c"))
+        task_id = sent["result"]["task"]["id"]
+        assert state_of(sent["result"]["task"]) == "working"
+
+        async def nothing(output: Any) -> bool:
+            return False
+
+        async def deliver(output: Any) -> bool:
+            await output.say("News.")
+            return True
+
+        assert not await two.service.resume("a2a:anonymous:other", deliver)
+        assert not await two.service.resume("a2a:anonymous:c", nothing)
+        assert state_of(await read(one, task_id)) == "working"
+        assert await two.service.resume("a2a:anonymous:c", deliver)
+        ended = await read(one, task_id)
+
+        assert state_of(ended) == "completed"
+        assert ended["status"]["message"]["parts"][0]["text"] == "Done after all."
+
+
+async def test_a_stream_goes_on_with_the_background_work_of_its_turn(store: str) -> None:
+    async with server(store) as served, client(served.url) as made:
+        seen: list[StreamResponse] = []
+
+        async def run() -> None:
+            from tests.a2a_server.serving import send
+
+            seen.extend(await send(made, "background", context_id="c"))
+
+        running = asyncio.create_task(run())
+        await asyncio.wait_for(served.bot.begun["background"].wait(), 10)
+        task_id = served.bot.runs[0].task_id
+        async with asyncio.timeout(10):
+            while served.service._runner.live:
+                await asyncio.sleep(0.02)
+        assert state_of(await read(served, task_id)) == "working"
+
+        async def deliver(output: Any) -> bool:
+            return True
+
+        assert await served.service.resume("a2a:anonymous:c", deliver)
+        await asyncio.wait_for(running, 10)
+        assert seen[-1].status_update.status.state == 3
