@@ -13,7 +13,6 @@ from rasa.agents.core.types import ProtocolType
 from rasa.agents.protocol.mcp.mcp_open_agent import MCPOpenAgent
 from rasa.agents.protocol.mcp.mcp_task_agent import MCPTaskAgent
 from rasa.agents.schemas import AgentInput, AgentOutput, AgentToolResult, AgentToolSchema
-from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
 from rasa.shared.utils.datetime_utils import resolve_datetime, validate_datetime_configuration
 
 from rasa_react_ext.engine import prompt, wording
@@ -28,6 +27,7 @@ from rasa_react_ext.host.definition import (
     task_completed_tool,
     tools_now,
 )
+from rasa_react_ext.host.exit_slot import fillable
 from rasa_react_ext.host.older_hook import through_process_output
 from rasa_react_ext.host.own_execution import execute_default
 from rasa_react_ext.host.python_tool import as_tool
@@ -318,7 +318,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
         return [
             cls.get_slot_specific_set_slot_tool(slots[name])
             for name in names
-            if slot_mappings_allow_llm_fill(slots[name].mappings)
+            if fillable(slots[name].type, slots[name].mappings)
         ]
 
     def get_available_tools(self, agent_input: AgentInput) -> list[AgentToolSchema]:

@@ -19,6 +19,7 @@ from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents, register
 from rasa_react_ext.host.check import check_flows
 from rasa_react_ext.host.external.build import build_external_agents, external_names
+from rasa_react_ext.host.external.watch import register_watch
 from rasa_react_ext.host.observe.environment import configure_from_environment
 from rasa_react_ext.host.settings import (
     POLICY_PLACE,
@@ -125,6 +126,8 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     shared = process.current()
     shared.configure(settings)
     shared.retire(register({**built, **external}))
+    if external:
+        register_watch()
     if _loop_runs():
         for agent in (*built.values(), *external.values()):
             agent.warm()

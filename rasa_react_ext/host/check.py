@@ -13,12 +13,12 @@ import structlog
 from rasa.core.available_agents import AgentConfig, AgentConfiguration, ProtocolConfig
 from rasa.shared.agents.outbound_call_hook.hooks import validate_pre_call_hook_import
 from rasa.shared.core.flows.steps import CallFlowStep
-from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
 
 from rasa_react_ext.engine import prompt
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.deadline import warn_if_clamped
+from rasa_react_ext.host.exit_slot import fillable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,7 +146,7 @@ def check_flows(flows: FlowsList, domain: Domain, agents: Mapping[str, AgentConf
                         problem=f"the domain has no slot {slot!r}.",
                         fix="Add it under `slots:` in the domain, or correct the name.",
                     )
-                if not slot_mappings_allow_llm_fill(slots[slot].mappings):
+                if not fillable(slots[slot].type_name, slots[slot].mappings):
                     _warn_unfillable(step.call, flow.id, slot)
 
 
@@ -158,7 +158,7 @@ def _warn_unfillable(agent: str, flow: str, slot: str) -> None:
         slot=slot,
         event_info=(
             f"flow {flow!r}: exit_if waits for slot {slot!r}, which agent {agent!r} gets no tool "
-            "for, because its mappings do not include from_llm. Only the agent's "
-            "process_tool_output or an executor's events can set it."
+            "for, because its mappings do not include from_llm or its type is the project's own. "
+            "Only the agent's process_tool_output or an executor's events can set it."
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -14,20 +14,16 @@ import structlog
 from rasa.agents.core.types import AgentStatus, ProtocolType
 from rasa.agents.schemas import AgentOutput
 from rasa.shared.agents.utils import make_agent_identifier
-from rasa.shared.core.events import SlotSet
 
-from rasa_react_ext.engine.budget import Budget
-from rasa_react_ext.engine.decision import Outcome, Rules, Run
+from rasa_react_ext.engine.decision import Outcome, Run
 from rasa_react_ext.engine.driver import Driver, TurnResult
 from rasa_react_ext.engine.memory import Memory
 from rasa_react_ext.engine.occurrence import RunEnded
-from rasa_react_ext.engine.slot import SlotSpec
 from rasa_react_ext.engine.source import Combined
 from rasa_react_ext.host import arrival
-from rasa_react_ext.host.condition import ExitConditions, slot_names
 from rasa_react_ext.host.credential import Credentialed
-from rasa_react_ext.host.deadline import turn_deadline
 from rasa_react_ext.host.delivery import Delivery
+from rasa_react_ext.host.exit_slot import ExitSlots
 from rasa_react_ext.host.hooked_model import (
     HookedModel,
     OwnClient,
@@ -35,6 +31,7 @@ from rasa_react_ext.host.hooked_model import (
     has_own_generation,
 )
 from rasa_react_ext.host.journal import Journalled
+from rasa_react_ext.host.limit import budget_of, memory_limit, rules_of
 from rasa_react_ext.host.observe.fan import Fan
 from rasa_react_ext.host.observe.trace_file import TurnLabel
 from rasa_react_ext.host.own_execution import OwnExecution
@@ -45,7 +42,6 @@ from rasa_react_ext.host.turn import HostTurn
 if TYPE_CHECKING:
     from rasa.agents.core.cancellation import CancellationToken
     from rasa.agents.schemas import AgentInput
-    from rasa.agents.schemas.agent_input import AgentInputSlot
     from rasa.core.channels import OutputChannel
 
     from rasa_react_ext.engine.port import ChatModel, ToolSource
@@ -53,8 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["conduct"]
 
-MEMORY_LIMIT_BYTES = 32_768
-PARALLEL_TOOLS = 16
 _STATUS = {
     Outcome.COMPLETED: AgentStatus.COMPLETED,
     Outcome.INPUT_REQUIRED: AgentStatus.INPUT_REQUIRED,
@@ -131,11 +125,10 @@ class _Turn:
         metadata = agent_input.metadata or {}
         self._agent = agent
         self._input = agent_input
-        self._exit_if = list(metadata.get("exit_if") or ())
-        protocol = ProtocolType.MCP_TASK if self._exit_if else ProtocolType.MCP_OPEN
+        protocol = ProtocolType.MCP_TASK if metadata.get("exit_if") else ProtocolType.MCP_OPEN
         agent_id = str(make_agent_identifier(agent.name, protocol))
         recipient = agent_input.recipient_id or metadata.get("sender_id")
-        delivery = Delivery(channel, recipient, agent.name)
+        delivery = Delivery(channel, recipient)
         self._delivered = delivery.possible
         turn_id = uuid4().hex
         python_tools = PythonTools(agent, agent_input)
@@ -148,11 +141,11 @@ class _Turn:
             beside=python_tools.events,
         )
         flow, step = arrival.current_step()
-        self._memory = self._remembered(came.memory, flow, step)
-        exit_slots = _with_exit_slots(agent_input, came.exit_slots)
-        self._restore_slots(exit_slots)
-        built_in = agent.built_in_definitions(_with_slots(agent_input, exit_slots))
-        slots = self._slot_values(exit_slots)
+        limit = memory_limit(agent)
+        self._memory = Memory.from_json(came.memory if limit else None, flow=flow, step=step)
+        exit_slots = ExitSlots(agent_input, came.exit_slots)
+        self._record.extend(exit_slots.restore(self._memory.slots))
+        built_in = agent.built_in_definitions(exit_slots.with_input())
         label = TurnLabel(
             conversation=str(recipient or ""),
             turn=turn_id,
@@ -162,6 +155,7 @@ class _Turn:
             user=agent_input.user_message,
         )
         self._observer = Fan(self._record, agent.process.watchers(label))
+        slots = exit_slots.values()
         self.host = HostTurn(
             agent,
             agent_input,
@@ -172,16 +166,23 @@ class _Turn:
             built_in=built_in,
             slots=slots,
         )
-        self.driver = Driver(
-            run=Run(rules=self._rules(exit_slots, built_in), slots=slots),
+        self.driver = self._driver(
+            Run(rules=rules_of(agent, exit_slots, built_in), slots=slots),
+            self._model(channel),
+            self._source(python_tools, turn_id),
+        )
+
+    def _driver(self, run: Run, model: ChatModel, source: ToolSource) -> Driver:
+        return Driver(
+            run=run,
             conversation=self.host,
-            model=self._model(channel),
-            source=self._source(python_tools, turn_id),
+            model=model,
+            source=source,
             observer=self._observer,
             clock=WallClock(),
-            budget=self._budget(),
+            budget=budget_of(self._agent),
             memory=self._memory,
-            metadata=agent.get_llm_tracing_metadata(agent_input),
+            metadata=self._agent.get_llm_tracing_metadata(self._input),
         )
 
     def _model(self, channel: OutputChannel | None) -> ChatModel:
@@ -245,97 +246,10 @@ class _Turn:
 
     def _kept(self, result: TurnResult) -> dict[str, Any] | None:
         """The run's memory, for the host to keep with the conversation."""
-        if self._agent.settings.memory == "off":
+        limit = memory_limit(self._agent)
+        if limit is None:
             return None
         memory = self._memory.with_turn(
-            self._input.user_message,
-            result.run.steps,
-            result.run.slots_set,
-            limit_bytes=self._agent.settings.memory_limit_bytes or MEMORY_LIMIT_BYTES,
+            self._input.user_message, result.run.steps, result.run.slots_set, limit_bytes=limit
         )
         return {arrival.MEMORY_KEY: memory.to_json()}
-
-    def _remembered(self, stored: Any, flow: str, step: str) -> Memory:
-        if self._agent.settings.memory == "off":
-            return Memory(flow=flow, step=step)
-        return Memory.from_json(stored, flow=flow, step=step)
-
-    def _restore_slots(self, exit_slots: Sequence[AgentInputSlot]) -> None:
-        """Undo the host's wipe of exit slots in later turns of a restarted run (D3.3)."""
-        if not self._input.metadata.get("restarted"):
-            return
-        slots = {slot.name: slot for slot in (*exit_slots, *self._input.slots)}
-        for name, value in self._memory.slots.items():
-            if name in slots and slots[name].value is None and value is not None:
-                for slot in (*exit_slots, *self._input.slots):
-                    if slot.name == name:
-                        slot.value = value
-                self._record.extend([SlotSet(name, value)])
-
-    def _rules(
-        self, exit_slots: Sequence[AgentInputSlot], built_in: Sequence[Mapping[str, Any]]
-    ) -> Rules:
-        settings = self._agent.settings
-        return Rules(
-            max_steps=settings.max_steps or self._agent.MAX_ITERATIONS,
-            max_tokens=settings.max_tokens,
-            max_repeats=settings.max_repeats or 3,
-            on_limit=settings.on_limit or "ask",
-            on_cancel=settings.on_cancel or "wait",
-            fillers=self._agent.fillers or has_own_generation(self._agent),
-            slots=self._slot_rules(exit_slots, built_in) if self._exit_if else {},
-            completes="" if self._exit_if else "task_completed",
-            condition=ExitConditions(self._exit_if, self._agent.name) if self._exit_if else None,
-        )
-
-    def _slot_rules(
-        self, exit_slots: Sequence[AgentInputSlot], built_in: Sequence[Mapping[str, Any]]
-    ) -> dict[str, SlotSpec]:
-        offered = {definition["function"]["name"] for definition in built_in}
-        specs: dict[str, SlotSpec] = {}
-        for slot in exit_slots:
-            name = self._agent.get_slot_specific_set_slot_tool(slot)["function"]["name"]
-            if name in offered:
-                specs[name] = SlotSpec(
-                    name=slot.name,
-                    type=slot.type,
-                    allowed_values=tuple(slot.allowed_values or ()),
-                    check=self._agent.slot_checks.get(slot.name),
-                )
-        return specs
-
-    def _slot_values(self, exit_slots: Sequence[AgentInputSlot]) -> dict[str, Any]:
-        slots = (*exit_slots, *self._input.slots)
-        return {slot.name: slot.value for slot in slots}
-
-    def _budget(self) -> Budget:
-        settings = self._agent.settings
-        now = time.monotonic()
-        deadline = turn_deadline(self._agent.turn_timeout)
-        return Budget(
-            deadline=deadline,
-            closing_seconds=Budget.closing_share(max(0.0, deadline - now)),
-            tool_timeout_seconds=self._agent.tool_timeout,
-            max_parallel_tools=settings.max_parallel_tools or PARALLEL_TOOLS,
-            model_retries=2 if settings.model_retries is None else settings.model_retries,
-        )
-
-
-def _with_exit_slots(
-    agent_input: AgentInput, kept: Sequence[AgentInputSlot]
-) -> list[AgentInputSlot]:
-    """The exit slots, also those that a user's `process_input` removed (D3.4)."""
-    present = {slot.name: slot for slot in agent_input.slots}
-    if kept:
-        return [present.get(slot.name, slot) for slot in kept]
-    names = slot_names(list(agent_input.metadata.get("exit_if") or ()))
-    return [present[name] for name in names if name in present]
-
-
-def _with_slots(agent_input: AgentInput, slots: Sequence[AgentInputSlot]) -> AgentInput:
-    """An input that holds these slots too, for hooks that look them up by name."""
-    present = {slot.name for slot in agent_input.slots}
-    missing = [slot for slot in slots if slot.name not in present]
-    if not missing:
-        return agent_input
-    return agent_input.model_copy(update={"slots": [*agent_input.slots, *missing]})

@@ -26,10 +26,9 @@ class Delivery:
     Without a channel nothing is delivered; the host then utters the pending text.
     """
 
-    def __init__(self, channel: OutputChannel | None, recipient: str | None, agent: str) -> None:
+    def __init__(self, channel: OutputChannel | None, recipient: str | None) -> None:
         self._channel = channel if recipient else None
         self._recipient = recipient or ""
-        self._agent = agent
 
     @property
     def possible(self) -> bool:
@@ -59,15 +58,7 @@ class Delivery:
             await stream.write(text)
             await stream.close()
         except Exception as error:  # noqa: BLE001 - channels are users' code
-            _log.warning(
-                "rasa_react_ext.delivery.failed",
-                agent_name=self._agent,
-                error=str(error),
-                event_info=(
-                    f"The output channel could not deliver a message of agent {self._agent!r}. "
-                    "The message is recorded; check the channel."
-                ),
-            )
+            _report(error)
 
     def note_filler(self, text: str, *, is_filler: bool) -> None:
         """Tell a voice channel whether the last message was a filler, for its pacing."""
@@ -91,15 +82,22 @@ class MessageStream:
         self._recipient = recipient
         self._writer: Any = None
         self._open = False
+        self._broken = False
 
     async def write(self, delta: str) -> None:
-        """Show one more piece."""
-        if not self._open:
-            await self._start()
-        if self._writer is not None:
-            self._writer.write(delta)
-        else:
-            await self._channel.send_response_chunk(recipient_id=self._recipient, chunk=delta)
+        """Show one more piece. A channel that fails is logged and then left alone."""
+        if self._broken:
+            return
+        try:
+            if not self._open:
+                await self._start()
+            if self._writer is not None:
+                self._writer.write(delta)
+            else:
+                await self._channel.send_response_chunk(recipient_id=self._recipient, chunk=delta)
+        except Exception as error:  # noqa: BLE001 - channels are users' code
+            self._broken = True
+            _report(error)
 
     async def _start(self) -> None:
         self._open = True
@@ -114,6 +112,12 @@ class MessageStream:
         if not self._open:
             return
         self._open = False
+        try:
+            await self._end(interrupted=interrupted or self._broken)
+        except Exception as error:  # noqa: BLE001 - channels are users' code
+            _report(error)
+
+    async def _end(self, *, interrupted: bool) -> None:
         if self._writer is not None:
             if interrupted:
                 self._writer.interrupt()
@@ -124,3 +128,14 @@ class MessageStream:
                 await self._channel.send_response_chunk_end(self._recipient, interrupted=True)
         else:
             await self._channel.send_response_chunk_end(self._recipient)
+
+
+def _report(error: Exception) -> None:
+    _log.warning(
+        "rasa_react_ext.delivery.failed",
+        error=f"{type(error).__name__}: {error}",
+        event_info=(
+            "The output channel could not deliver an agent's message. The message is recorded; "
+            "check the channel."
+        ),
+    )
