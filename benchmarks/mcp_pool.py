@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ Client = Callable[[str], Any]
 
 
 @asynccontextmanager
-async def ours(url: str) -> AsyncIterator[Call]:
+async def ours(url: str) -> AsyncGenerator[Call]:
     """Calls as the engine makes them."""
     async with Pool() as pool:
         tools = PooledTools(pool, ServerSpec(name="bench", url=url))
@@ -59,7 +59,7 @@ async def ours(url: str) -> AsyncIterator[Call]:
 
 
 @asynccontextmanager
-async def package(url: str) -> AsyncIterator[Call]:
+async def package(url: str) -> AsyncGenerator[Call]:
     """Calls over a session of the mcp package as it comes."""
     async with (
         streamable_http_client(url) as (read, write, _),
@@ -75,7 +75,7 @@ async def package(url: str) -> AsyncIterator[Call]:
 
 
 @asynccontextmanager
-async def host(url: str) -> AsyncIterator[Call]:
+async def host(url: str) -> AsyncGenerator[Call]:
     """Calls as the host makes them: the connection is asked for its session each time."""
     from rasa.shared.utils.mcp.server_connection import MCPServerConnection
 

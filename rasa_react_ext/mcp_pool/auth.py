@@ -66,7 +66,9 @@ class GuardedAuth(httpx.Auth):
     async def _step(self, flow: _Flow, response: httpx.Response | None) -> httpx.Request | None:
         """The next request of the scheme, or None at its end."""
         try:
-            return await (flow.asend(response) if response is not None else anext(flow))
+            if response is None:
+                return await anext(flow)
+            return await flow.asend(response)  # codespell:ignore asend
         except StopAsyncIteration:
             return None
         except (PeerError, httpx.HTTPError):

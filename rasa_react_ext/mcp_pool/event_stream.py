@@ -9,9 +9,13 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Decoder", "Event", "events"]
+__all__ = ["Decoder", "Event", "TooLargeError", "events"]
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class TooLargeError(ValueError):
+    """One event is larger than is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +36,15 @@ class Event:
 
 
 class Decoder:
-    """Turns chunks of bytes into events; keeps what is incomplete."""
+    """Turns chunks of bytes into events; keeps what is incomplete.
 
-    def __init__(self) -> None:
+    Args:
+        max_bytes: Most bytes between two events.
+    """
+
+    def __init__(self, max_bytes: int = 2**63) -> None:
+        self._max_bytes = max_bytes
+        self._since_event = 0
         self._rest: list[bytes] = []
         self._name = ""
         self._data: list[str] = []
@@ -43,7 +53,14 @@ class Decoder:
         self._seen_field = False
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
-        """Take bytes and yield every event they complete."""
+        """Take bytes and yield every event they complete.
+
+        Raises:
+            TooLargeError: Too many bytes have come without completing an event.
+        """
+        self._since_event += len(chunk)
+        if self._since_event > self._max_bytes:
+            raise TooLargeError(f"more than {self._max_bytes} bytes in one event")
         self._rest.append(chunk)
         if self._rest[1:] and not _LINE_END.search(chunk) and not self._rest[-2].endswith(b"\r"):
             return  # a long line is joined once, at its end
@@ -55,6 +72,7 @@ class Decoder:
             event = self._line(buffer[position : match.start()].decode("utf-8", "replace"))
             position = match.end()
             if event is not None:
+                self._since_event = len(buffer) - position
                 yield event
         self._rest = [buffer[position:]]
 
@@ -89,9 +107,13 @@ class Decoder:
         return event
 
 
-async def events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Event]:
-    """Decode a whole response body; an incomplete last event is dropped."""
-    decoder = Decoder()
+async def events(chunks: AsyncIterable[bytes], max_bytes: int) -> AsyncIterator[Event]:
+    """Decode a whole response body; an incomplete last event is dropped.
+
+    Raises:
+        TooLargeError: An event is larger than `max_bytes`.
+    """
+    decoder = Decoder(max_bytes)
     async for chunk in chunks:
         for event in decoder.feed(chunk):
             yield event

@@ -22,7 +22,7 @@ from rasa_react_ext.mcp_pool.spec import ServerSpec
 from rasa_react_ext.mcp_pool.sse import open_sse
 from rasa_react_ext.mcp_pool.stdio import open_stdio
 from rasa_react_ext.mcp_pool.streamable_http import open_streamable_http
-from rasa_react_ext.mcp_pool.wire import Loss, SessionClosedError, Wire
+from rasa_react_ext.mcp_pool.wire import Loss, UnrepeatableError, Wire
 
 __all__ = ["OpenSession"]
 
@@ -149,7 +149,7 @@ class OpenSession:
 
     async def aclose(self) -> None:
         """End the session: politely, then by force. Bounded, and safe to call twice."""
-        closed = SessionClosedError(self._spec.name, "the session was closed during the call")
+        closed = UnrepeatableError(self._spec.name, "the session was closed during the call")
         self.retire(Loss(error=closed, at_once=True))
         await asyncio.wait({self._task}, timeout=_POLITE_SECONDS)
         await self._end_now()

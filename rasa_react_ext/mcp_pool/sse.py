@@ -17,10 +17,11 @@ from mcp.types import JSONRPCRequest
 
 from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
 from rasa_react_ext.mcp_pool.client import NOT_SENT, http_client, in_words
-from rasa_react_ext.mcp_pool.event_stream import events
+from rasa_react_ext.mcp_pool.event_stream import TooLargeError, events
 from rasa_react_ext.mcp_pool.refusal import refusal
 from rasa_react_ext.mcp_pool.spec import ServerSpec
 from rasa_react_ext.mcp_pool.wire import (
+    MAX_MESSAGE_BYTES,
     Inbox,
     Loss,
     Outbox,
@@ -88,13 +89,15 @@ class _Sse:
                 "GET", self._spec.url, headers={"accept": "text/event-stream"}
             ) as response:
                 await self._check(response)
-                async for event in events(response.aiter_bytes()):
+                async for event in events(response.aiter_bytes(), MAX_MESSAGE_BYTES):
                     if event.name == "endpoint" and not opened:
                         task_status.started(self._address(event.data))
                         opened = True
                     elif event.name == "message" and event.data:
                         await put(self._inbox, parsed(event.data, None))
             reason = "the server closed the stream"
+        except TooLargeError as error:
+            reason = f"the answer is too large: {error}"
         except httpx.HTTPError as error:
             if not opened:
                 raise ConnectionLostError(

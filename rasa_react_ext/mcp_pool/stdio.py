@@ -20,7 +20,16 @@ from mcp.shared.message import SessionMessage
 from rasa_react_ext.errors import OutcomeUnknownError, PeerError
 from rasa_react_ext.mcp_pool.event import PoolEvent, Report
 from rasa_react_ext.mcp_pool.spec import ServerSpec
-from rasa_react_ext.mcp_pool.wire import Inbox, Loss, Outbox, Wire, encoded, parsed, put
+from rasa_react_ext.mcp_pool.wire import (
+    MAX_MESSAGE_BYTES,
+    Inbox,
+    Loss,
+    Outbox,
+    Wire,
+    encoded,
+    parsed,
+    put,
+)
 
 __all__ = ["open_stdio"]
 
@@ -106,6 +115,9 @@ class _Child:
                     await put(inbox, parsed(bytes(buffer), None))
                 buffer.clear()
             buffer += rest
+            if len(buffer) > MAX_MESSAGE_BYTES:
+                self._lose("the server process sent a message that is too large")
+                return
         await _exited(self._process, _EXIT_SECONDS)
         code = self._process.returncode
         how = "closed its output" if code is None else f"ended with exit code {code}"

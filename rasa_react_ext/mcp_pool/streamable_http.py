@@ -28,13 +28,15 @@ from mcp.types import (
 
 from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
 from rasa_react_ext.mcp_pool.client import NOT_SENT, http_client, in_words
-from rasa_react_ext.mcp_pool.event_stream import events
+from rasa_react_ext.mcp_pool.event_stream import TooLargeError, events
 from rasa_react_ext.mcp_pool.refusal import moved, refusal
 from rasa_react_ext.mcp_pool.spec import ServerSpec
 from rasa_react_ext.mcp_pool.wire import (
+    MAX_MESSAGE_BYTES,
     Inbox,
     Loss,
     Outbox,
+    UnrepeatableError,
     Wire,
     encoded,
     lost_answer,
@@ -143,6 +145,8 @@ class _Server:
             raise self._unreachable(error) from error
         except httpx.HTTPError as error:
             raise OutcomeUnknownError(self.name, f"connection lost: {in_words(error)}") from error
+        except TooLargeError as error:
+            raise UnrepeatableError(self.name, f"the answer is too large: {error}") from error
 
     async def say_goodbye(self) -> None:
         """End the session at the server, if it still knows it."""
@@ -244,7 +248,7 @@ class _Sender:
             headers, opened = {"last-event-id": last_id} if last_id else {}, anyio.current_time()
             try:
                 async with self._server.exchange("GET", headers=headers) as response:
-                    async for event in events(response.aiter_bytes()):
+                    async for event in events(response.aiter_bytes(), MAX_MESSAGE_BYTES):
                         last_id = event.id or last_id
                         pause = event.retry_ms / 1000 if event.retry_ms is not None else pause
                         if event.data and event.name == "message":
@@ -285,7 +289,7 @@ class _Answer:
             self._server.starts(response)
         kind = response.headers.get("content-type", "").lower()
         if kind.startswith("application/json"):
-            await self._take(await response.aread())
+            await self._take(await _whole(response))
         elif kind.startswith("text/event-stream"):
             await self._read_events(response)
         else:
@@ -295,7 +299,7 @@ class _Answer:
 
     async def _read_events(self, response: httpx.Response) -> None:
         with anyio.CancelScope() as drain:  # an end that stays open is given up after a moment
-            async for event in events(response.aiter_bytes()):
+            async for event in events(response.aiter_bytes(), MAX_MESSAGE_BYTES):
                 self.last_event_id = event.id or self.last_event_id
                 if event.retry_ms is not None:
                     self._retry_ms = event.retry_ms
@@ -312,6 +316,16 @@ class _Answer:
             if self._starting and isinstance(root, JSONRPCResponse):
                 self._server.agrees(str(root.result.get("protocolVersion", "")))
         await put(self._inbox, item)
+
+
+async def _whole(response: httpx.Response) -> bytes:
+    """The body of a response, as far as one message may go."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_MESSAGE_BYTES:
+            raise TooLargeError(f"more than {MAX_MESSAGE_BYTES} bytes")
+    return bytes(body)
 
 
 def _method(root: object) -> str:

@@ -27,7 +27,7 @@ from rasa_react_ext.mcp_pool.promise import Promises
 from rasa_react_ext.mcp_pool.result import CallAnswer, tool_result
 from rasa_react_ext.mcp_pool.schema import fits_strict, object_schema, without_nulls
 from rasa_react_ext.mcp_pool.spec import ServerSpec
-from rasa_react_ext.mcp_pool.wire import SessionClosedError
+from rasa_react_ext.mcp_pool.wire import UnrepeatableError
 
 __all__ = ["PooledTools", "ServerState"]
 
@@ -189,7 +189,7 @@ class _Call:
             case ConnectionLostError():
                 self.sent = False
                 return _failure(f"{text}. The call was not run.") if last else None
-            case SessionClosedError():
+            case UnrepeatableError():
                 return self.unknown(f"{text}.")
             case OutcomeUnknownError():
                 return None if self._tool.repeatable and not last else self.unknown(f"{text}.")

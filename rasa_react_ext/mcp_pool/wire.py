@@ -17,10 +17,11 @@ from mcp.types import CONNECTION_CLOSED, ErrorData, JSONRPCError, JSONRPCMessage
 from rasa_react_ext.errors import OutcomeUnknownError, PeerError
 
 __all__ = [
+    "MAX_MESSAGE_BYTES",
     "Inbox",
     "Loss",
     "Outbox",
-    "SessionClosedError",
+    "UnrepeatableError",
     "Wire",
     "encoded",
     "lost_answer",
@@ -28,12 +29,15 @@ __all__ = [
     "put",
 ]
 
+MAX_MESSAGE_BYTES = 64 * 2**20
+"""Size above which one message of a server is not read on: it would cost our memory."""
+
 Inbox = MemoryObjectSendStream[SessionMessage | Exception]
 Outbox = MemoryObjectReceiveStream[SessionMessage]
 
 
-class SessionClosedError(OutcomeUnknownError):
-    """We closed the session ourselves; nothing is to be repeated."""
+class UnrepeatableError(OutcomeUnknownError):
+    """Lost in a way that no repeating mends: we closed the session, or the answer is too large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

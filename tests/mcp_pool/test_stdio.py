@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rasa_react_ext.engine.tool import CallContext
-from rasa_react_ext.mcp_pool import Pool, PooledTools, PoolEvent, ServerSpec
+from rasa_react_ext.mcp_pool import Pool, PooledTools, PoolEvent, ServerSpec, stdio
 from tests.mcp_pool.steps import named, until
 
 PROGRAM = str(Path(__file__).with_name("stdio_server.py"))
@@ -62,6 +62,13 @@ async def test_standard_error_of_a_child_is_reported(pool: Pool, reported: list[
 
 async def test_a_large_answer_on_one_line_arrives_whole(pool: Pool) -> None:
     assert await say(PooledTools(pool, child()), "big", size=3_000_000) == "ü" * 3_000_000
+
+
+async def test_an_answer_larger_than_memory_allows_ends_the_session(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 100_000)
+    assert "too large" in await say(PooledTools(pool, child()), "big", size=300_000)
 
 
 async def test_text_on_standard_output_is_reported_and_does_no_harm(

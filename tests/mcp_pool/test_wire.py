@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcp.server.fastmcp import FastMCP
 
 from rasa_react_ext.engine.tool import CallContext
-from rasa_react_ext.mcp_pool import Pool, PooledTools, PoolEvent, ServerSpec
+from rasa_react_ext.mcp_pool import Pool, PooledTools, PoolEvent, ServerSpec, streamable_http
 from rasa_react_ext.mcp_pool.event_stream import Decoder, Event
 from tests.mcp_pool.mcp_server import (
     EVENTS,
@@ -167,6 +167,26 @@ async def test_an_answer_that_is_none_is_a_lost_call(
     result, _, _ = await call_odd(pool, handle)
     assert result.outcome_unknown
     assert words in result.text
+
+
+@pytest.mark.parametrize("kind", [EVENTS, JSON])
+async def test_an_answer_larger_than_memory_allows_is_not_read_on(
+    pool: Pool, kind: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamable_http, "MAX_MESSAGE_BYTES", 100_000)
+
+    async def handle(odd: Odd, scope: Scope, message: dict[str, Any], send: Send) -> bool:
+        if message.get("method") != "tools/call":
+            return False
+        await respond(send, 200, b"data: ", kind, more=True)
+        for _ in range(200):
+            body = {"type": "http.response.body", "body": b"x" * 1_000, "more_body": True}
+            await send(body)
+        return True
+
+    result, _, _ = await call_odd(pool, handle)
+    assert result.outcome_unknown
+    assert "too large" in result.text
 
 
 async def test_a_result_of_the_wrong_shape_is_a_lost_call(pool: Pool) -> None:
