@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 import uvicorn
 from starlette.types import ASGIApp
 
+from rasa_react_ext.errors import PeerError
 from rasa_react_ext.testing.connection import OpenConnections
 from rasa_react_ext.testing.log import RequestLog
 
@@ -72,6 +73,7 @@ class Listener:
 
         Raises:
             OSError: The port is taken.
+            PeerError: The application refuses to start.
         """
         listening = _listen(self._port)
         self.url = f"http://{_HOST}:{listening.getsockname()[1]}"
@@ -82,7 +84,9 @@ class Listener:
         finally:
             started.cancel()
         if self._task.done():
-            await self._task
+            failed, self._task = self._task, None
+            listening.close()
+            await failed
 
     async def stop(self) -> None:
         """Finish what is being answered, drop what waits, and close."""
@@ -120,7 +124,12 @@ class _Server(uvicorn.Server):
         self.leave = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except SystemExit as refusal:
+            raise PeerError(
+                "application", "The application did not start; its log says why."
+            ) from refusal
         self.ready.set()
 
     async def main_loop(self) -> None:
@@ -198,7 +207,7 @@ class Serving(Generic[S]):
         loop, leave = asyncio.get_running_loop(), asyncio.Event()
         try:
             server = await self.__aenter__()
-        except OSError as error:
+        except (OSError, PeerError) as error:
             ready.set_exception(error)
             return
         self._leave = lambda: loop.call_soon_threadsafe(leave.set)

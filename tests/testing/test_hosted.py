@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from rasa_react_ext.errors import PeerError
 from rasa_react_ext.testing.hosted import serve_application
 
 
@@ -49,3 +50,11 @@ def test_any_application_is_served_in_a_thread() -> None:
 def test_anything_else_is_refused() -> None:
     with pytest.raises(TypeError, match="Give an ASGI application or a FastMCP server"):
         serve_application("shop")
+
+
+def test_an_application_that_does_not_start_is_an_error_at_once() -> None:
+    server = _shop()
+    with serve_application(server):
+        pass
+    with pytest.raises(PeerError, match="did not start"), serve_application(server):
+        pytest.fail("a server of this kind starts once in its life")
