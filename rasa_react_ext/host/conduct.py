@@ -132,13 +132,9 @@ class _Turn:
         self._delivered = delivery.possible
         turn_id = uuid4().hex
         python_tools = PythonTools(agent, agent_input)
+        beside = python_tools.events
         self._record = TrackerRecord(
-            agent,
-            agent_input,
-            agent_id,
-            turn=turn_id,
-            delivery=delivery,
-            beside=python_tools.events,
+            agent, agent_input, agent_id, turn=turn_id, delivery=delivery, beside=beside
         )
         flow, step = arrival.current_step()
         limit = memory_limit(agent)
@@ -166,11 +162,8 @@ class _Turn:
             built_in=built_in,
             slots=slots,
         )
-        self.driver = self._driver(
-            Run(rules=rules_of(agent, exit_slots, built_in), slots=slots),
-            self._model(channel),
-            self._source(python_tools, turn_id),
-        )
+        run = Run(rules=rules_of(agent, exit_slots, built_in), slots=slots)
+        self.driver = self._driver(run, self._model(channel), self._source(python_tools, turn_id))
 
     def _driver(self, run: Run, model: ChatModel, source: ToolSource) -> Driver:
         return Driver(
