@@ -208,7 +208,7 @@ class Session(ClientSession):
                 kind="server_log",
                 server=self._name,
                 text=text,
-                data={"level": params.level, "logger": params.logger or ""},
+                data={"server_level": params.level, "server_logger": params.logger or ""},
             )
         )
 

@@ -156,6 +156,13 @@ async def test_b67_a_token_endpoint_that_fails_is_named_without_secrets(
     assert_no_secret(missing)
 
 
+async def test_b67_an_answer_without_a_token_is_named(gate: Gate, tools: PooledTools) -> None:
+    gate.expires_in = "soon"  # type: ignore[assignment]
+    assert await tools.tools() == ()
+    assert "gave no access token" in tools.missing()[0]
+    assert_no_secret(*tools.missing())
+
+
 async def test_b67_a_token_endpoint_that_is_down_is_named(
     server: Served, pool: Pool, free_port: Any
 ) -> None:

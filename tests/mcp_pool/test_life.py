@@ -12,6 +12,7 @@ import pytest
 
 from rasa_react_ext.engine.tool import CallContext
 from rasa_react_ext.mcp_pool import Pool, PooledTools, PoolEvent, ServerSpec
+from rasa_react_ext.mcp_pool.deadline import Deadline
 from tests.mcp_pool.mcp_server import Served, serving, shop
 from tests.mcp_pool.steps import named, until
 
@@ -136,6 +137,28 @@ def test_a_pool_is_closed_from_another_loop_while_its_own_runs(spec: ServerSpec)
     closed.set()
     thread.join(10)
     assert results == ["idle"]
+
+
+async def test_the_limit_of_a_call_stands_still_while_it_is_held() -> None:
+    async with asyncio.timeout(5):
+        async with Deadline(0.2, None) as deadline:
+            with deadline.held(), deadline.held():
+                await asyncio.sleep(0.3)
+                deadline.progressed()
+            await asyncio.sleep(0.05)
+        deadline.progressed()  # too late, and harmless
+
+
+async def test_what_was_left_of_a_limit_is_left_after_it_was_held() -> None:
+    async def held_then_slow() -> None:
+        async with Deadline(0.1, None) as deadline:
+            with deadline.held():
+                await asyncio.sleep(0.2)
+            await asyncio.sleep(5)
+
+    async with asyncio.timeout(3):
+        with pytest.raises(TimeoutError):
+            await held_then_slow()
 
 
 async def test_closing_is_bounded_when_the_server_hangs(server: Served, spec: ServerSpec) -> None:

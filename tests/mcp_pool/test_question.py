@@ -150,7 +150,7 @@ async def test_log_messages_are_reported(tools: PooledTools, reported: list[Pool
     await call(tools, "log")
     (event,) = [event for event in reported if event.kind == "server_log"]
     assert (event.server, event.text) == ("shop", "low on paper")
-    assert event.data["level"] == "warning"
+    assert event.data["server_level"] == "warning"
 
 
 class TestAnswered:
