@@ -132,11 +132,16 @@ async def served(
         with hosts_own_warnings():
             channel = A2AServer.from_credentials(entry)
             app = configure_app(input_channels=[channel, *channels], enable_api=False)
+        # It rewrites the server's own classes, which works once in a process.
+        app.config.TOUCHUP = False
         app.ctx.agent = agent
-        port = port or _free_port()
+        listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port or 0))
+        port = listening.getsockname()[1]
         with hosts_own_warnings():
             server = await app.create_server(
-                "127.0.0.1", port, return_asyncio_server=True, access_log=False
+                sock=listening, return_asyncio_server=True, access_log=False
             )
             assert server is not None
             await server.startup()
@@ -148,6 +153,7 @@ async def served(
             await server.before_stop()
             await _close(server)
             await server.after_stop()
+            listening.close()
 
 
 async def _close(server: Any) -> None:
@@ -158,8 +164,3 @@ async def _close(server: Any) -> None:
         connection.abort() if hasattr(connection, "abort") else connection.close()
     await asyncio.sleep(0)
 
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
