@@ -20,7 +20,7 @@ from rasa_react_ext.mcp_pool.spec import ServerSpec, SessionKey
 __all__ = ["Pool"]
 
 _Loop = asyncio.AbstractEventLoop
-_CLOSE_SECONDS = 10.0
+_CLOSE_SECONDS = 15.0
 _NOBODY = Callbacks()
 
 

@@ -11,7 +11,12 @@ import json
 import os
 import sys
 
-from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+import httpx
+from mcp.client.auth.extensions.client_credentials import (
+    ClientCredentialsOAuthProvider,
+    PrivateKeyJWTOAuthProvider,
+    SignedJWTParameters,
+)
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from rasa_react_ext.mcp_pool import Pool, PooledTools, ServerSpec
@@ -48,15 +53,32 @@ class Memory:
         pass
 
 
-async def with_credentials(url: str) -> int:
-    """List tools where the server leads to the token endpoint."""
-    given = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
-    auth = ClientCredentialsOAuthProvider(
+def scheme(url: str, given: dict[str, str]) -> httpx.Auth:
+    """The scheme that fits the credentials of the scenario."""
+    if "private_key_pem" in given:
+        assertion = SignedJWTParameters(
+            issuer=given["client_id"],
+            subject=given["client_id"],
+            signing_key=given["private_key_pem"],
+            signing_algorithm=given["signing_algorithm"],
+        )
+        return PrivateKeyJWTOAuthProvider(
+            server_url=url,
+            storage=Memory(),
+            client_id=given["client_id"],
+            assertion_provider=assertion.create_assertion_provider(),
+        )
+    return ClientCredentialsOAuthProvider(
         server_url=url,
         storage=Memory(),
         client_id=given["client_id"],
         client_secret=given["client_secret"],
     )
+
+
+async def with_credentials(url: str) -> int:
+    """List tools where the server leads to the token endpoint."""
+    auth = scheme(url, json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"]))
     async with Pool() as pool:
         tools = PooledTools(pool, ServerSpec(name="s", url=url, auth=auth, credentials_key="k"))
         await tools.tools()
