@@ -1,0 +1,78 @@
+"""gRPC on a second port serves the same tasks to the same callers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from a2a.client import Client, ClientConfig, ClientFactory
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    CancelTaskRequest,
+    GetTaskRequest,
+    SendMessageRequest,
+    a2a_pb2_grpc,
+)
+
+from tests.a2a_server.serving import message, rpc, send, server, state_of, task_of
+
+KEYS = {"api_key": {"keys": {"anna": "key-a", "bert": "key-b"}}}
+
+
+@asynccontextmanager
+async def grpc_client(port: int, version: str) -> AsyncIterator[Client]:
+    address = f"127.0.0.1:{port}"
+    card = AgentCard(name="bot", capabilities=AgentCapabilities(streaming=True))
+    card.supported_interfaces.append(
+        AgentInterface(url=address, protocol_binding="GRPC", protocol_version=version)
+    )
+    config = ClientConfig(
+        supported_protocol_bindings=["GRPC"], grpc_channel_factory=grpc.aio.insecure_channel
+    )
+    async with ClientFactory(config).create(card) as made:
+        yield made
+
+
+@pytest.mark.parametrize("version", ["1.0", "0.3"])
+async def test_a_conversation_over_grpc_is_the_same_task_over_http(
+    store: str, free_port: Callable[[], int], version: str
+) -> None:
+    port = free_port()
+    async with server(store, grpc={"port": port}) as served, grpc_client(port, version) as made:
+        asked = task_of(await send(made, "ask", context_id="c"))
+        events = await send(made, "pieces", task_id=asked.id, context_id="c")
+        read = await made.get_task(GetTaskRequest(id=asked.id))
+        _, over_http = await rpc(served.url, "GetTask", {"id": asked.id})
+
+        assert read.status.state == 3
+        assert state_of(over_http["result"]) == "completed"
+        assert any(event.HasField("artifact_update") for event in events)
+        parked = task_of(await send(made, "ask", context_id="d"))
+        canceled = await made.cancel_task(CancelTaskRequest(id=parked.id))
+        assert canceled.status.state == 5
+
+
+async def test_callers_over_grpc_prove_who_they_are(
+    store: str, free_port: Callable[[], int]
+) -> None:
+    port = free_port()
+    async with (
+        server(store, grpc={"port": port}, auth=KEYS) as served,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        stub: Any = a2a_pb2_grpc.A2AServiceStub(channel)
+        request = SendMessageRequest(message=message("ask", context_id="c"))
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await stub.SendMessage(request)
+        assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        sent = await stub.SendMessage(request, metadata=[("x-api-key", "key-a")])
+        assert [turn.caller for turn in served.bot.runs] == ["anna"]
+        with pytest.raises(grpc.aio.AioRpcError) as unknown:
+            await stub.GetTask(GetTaskRequest(id=sent.task.id), metadata=[("x-api-key", "key-b")])
+        assert unknown.value.code() is grpc.StatusCode.NOT_FOUND
