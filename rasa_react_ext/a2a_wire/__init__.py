@@ -17,7 +17,7 @@ from rasa_react_ext.a2a_wire.part import (
     parts_text,
     structured_entries,
 )
-from rasa_react_ext.a2a_wire.push import read_push
+from rasa_react_ext.a2a_wire.push import failed_task, read_push, task_body
 from rasa_react_ext.a2a_wire.state import STATES, State, read_state
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Task",
     "card_from_json",
     "data_of",
+    "failed_task",
     "file_of",
     "has_push",
     "has_streaming",
@@ -42,4 +43,5 @@ __all__ = [
     "read_push",
     "read_state",
     "structured_entries",
+    "task_body",
 ]

@@ -12,11 +12,11 @@ from typing import Any
 
 from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import types as v03
-from a2a.types import StreamResponse
-from google.protobuf.json_format import ParseDict, ParseError
+from a2a.types import Message, Part, Role, StreamResponse, Task, TaskState, TaskStatus
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from pydantic import ValidationError
 
-__all__ = ["read_push"]
+__all__ = ["failed_task", "read_push", "task_body"]
 
 _WRAPPED = ("task", "statusUpdate", "artifactUpdate", "message")
 _OLDER: dict[str, tuple[Any, Callable[[Any], Any], str]] = {
@@ -45,6 +45,18 @@ def read_push(body: str | bytes) -> StreamResponse:
         return _event(json.loads(body))
     except (ParseError, ValidationError, RecursionError) as error:
         raise ValueError(f"the event does not follow the protocol ({error})") from error
+
+
+def task_body(task: Task) -> bytes:
+    """A task as the body of a report."""
+    return json.dumps({"task": MessageToDict(task)}, sort_keys=True).encode()
+
+
+def failed_task(task_id: str, context_id: str, reason: str) -> Task:
+    """A task that has come to a bad end, as its agent would tell it."""
+    message = Message(role=Role.ROLE_AGENT, parts=[Part(text=reason)])
+    status = TaskStatus(state=TaskState.TASK_STATE_FAILED, message=message)
+    return Task(id=task_id, context_id=context_id, status=status)
 
 
 def _event(document: Any) -> StreamResponse:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,8 @@ from a2a.server.tasks import (
     BasePushNotificationSender,
     InMemoryPushNotificationConfigStore,
     InMemoryTaskStore,
+    PushNotificationEvent,
+    PushNotificationSender,
     TaskUpdater,
 )
 from a2a.types import (
@@ -60,6 +62,8 @@ class Remote:
         done: Counts of executed orders, by first word; `cancelled` counts cancellations.
         messages: Every message that reached the agent, with the ids it was given.
         sent: The same as it was sent over JSON-RPC.
+        configurations: What was asked for with each of them.
+        lose_pushes: Send no reports, whatever was asked for.
         cut_after: Break a stream after this many events; once.
         silent_after: Send nothing more in a stream after this many events; once.
         fail_next: HTTP statuses to answer next requests of a JSON-RPC method with.
@@ -74,6 +78,8 @@ class Remote:
     done: Counter[str] = field(default_factory=Counter)
     messages: list[Message] = field(default_factory=list)
     sent: list[dict[str, Any]] = field(default_factory=list)
+    configurations: list[dict[str, Any]] = field(default_factory=list)
+    lose_pushes: bool = False
     cut_after: int | None = None
     silent_after: int | None = None
     fail_next: dict[str, list[int]] = field(default_factory=dict)
@@ -128,24 +134,44 @@ class Remote:
 
     def app(self) -> Asgi:
         """A new application without memory."""
-        self.handler = _handler(self)
+        pusher = httpx.AsyncClient(trust_env=False)
+        self.handler = _handler(self, pusher)
+
+        @contextlib.asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            await pusher.aclose()
+
         routes = [
             *create_jsonrpc_routes(self.handler, "/rpc", enable_v0_3_compat=True),
             *create_rest_routes(self.handler, path_prefix="/rpc", enable_v0_3_compat=True),
             *create_agent_card_routes(self.card()),
         ]
-        return _Faulty(self, Starlette(routes=routes))
+        return _Faulty(self, Starlette(routes=routes, lifespan=lifespan))
 
 
-def _handler(remote: Remote) -> DefaultRequestHandler:
+def _handler(remote: Remote, pusher: httpx.AsyncClient) -> DefaultRequestHandler:
     configs = InMemoryPushNotificationConfigStore()
     return DefaultRequestHandler(
         agent_executor=_Worker(remote),
         task_store=InMemoryTaskStore(),
         agent_card=remote.card(),
         push_config_store=configs,
-        push_sender=BasePushNotificationSender(httpx.AsyncClient(trust_env=False), configs),
+        push_sender=_Sender(remote, BasePushNotificationSender(pusher, configs)),
     )
+
+
+class _Sender(PushNotificationSender):
+    """Sends reports unless they are to get lost."""
+
+    def __init__(self, remote: Remote, sender: BasePushNotificationSender) -> None:
+        self._remote = remote
+        self._sender = sender
+
+    async def send_notification(self, task_id: str, event: PushNotificationEvent) -> None:
+        """Send."""
+        if not self._remote.lose_pushes:
+            await self._sender.send_notification(task_id, event)
 
 
 class _Worker(AgentExecutor):
@@ -230,6 +256,16 @@ async def _wait(remote: Remote, updater: TaskUpdater, rest: str) -> None:
     await updater.complete(_say(updater, rest or "At last."))
 
 
+async def _later(remote: Remote, updater: TaskUpdater, rest: str) -> None:
+    await updater.start_work(_say(updater, "Working on it."))
+    assert remote.waiting is not None
+    async with asyncio.timeout(SLOW_SECONDS):
+        await remote.waiting.wait()
+    remote.waiting.clear()
+    order, _, more = rest.partition(" ")
+    await _ORDERS.get(order, _echo)(remote, updater, more)
+
+
 async def _data(_: Remote, updater: TaskUpdater, rest: str) -> None:
     await updater.add_artifact(
         [new_data_part({"desk": rest or "north", "count": 3})], artifact_id="d", name="result"
@@ -260,6 +296,7 @@ _ORDERS: dict[str, Callable[..., Any]] = {
     "ask": _ask,
     "auth": _auth,
     "wait": _wait,
+    "later": _later,
     "data": _data,
     "fail": _fail,
     "reject": _reject,
@@ -299,6 +336,7 @@ class _Faulty:
         method = document.get("method", scope["path"])
         if message := document.get("params", {}).get("message"):
             remote.sent.append(message)
+            remote.configurations.append(document["params"].get("configuration", {}))
         if remote.fail_next.get(method):
             await _answer(send, remote.fail_next[method].pop(0), {})
             return
@@ -368,7 +406,7 @@ def _grpc_server(agent: Remote) -> Iterator[None]:
 
     async def serve() -> None:
         agent.served = Served(agent.app, "")
-        handler = _handler(agent)
+        handler = _handler(agent, httpx.AsyncClient(trust_env=False))
         server = grpc.aio.server(interceptors=[_Token(agent)])
         a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler), server)

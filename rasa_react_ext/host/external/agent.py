@@ -17,10 +17,12 @@ from rasa_react_ext.a2a_client import AgentSpec, Connection
 from rasa_react_ext.a2a_wire.card import security_mismatch
 from rasa_react_ext.errors import ExtensionError
 from rasa_react_ext.host import process
+from rasa_react_ext.host.external.background import BackgroundTurn
 from rasa_react_ext.host.external.chore import Chores
+from rasa_react_ext.host.external.mount import current_mount
 from rasa_react_ext.host.external.result import structured_results
 from rasa_react_ext.host.external.spec import auth_header
-from rasa_react_ext.host.external.turn import take_turn
+from rasa_react_ext.host.external.turn import Turn, take_turn
 from rasa_react_ext.host.settings import AgentSettings
 
 if TYPE_CHECKING:
@@ -60,6 +62,11 @@ class ExternalAgent(A2AAgent):
     def pre_call_hook(self) -> str | None:
         """Import path of the documented credential hook."""
         return self._pre_call_hook
+
+    @property
+    def push_url(self) -> str | None:
+        """Public base address of this server, where it is configured."""
+        return self._push_notification_url
 
     @property
     def poll_seconds(self) -> float:
@@ -118,8 +125,11 @@ class ExternalAgent(A2AAgent):
     # A turn
 
     def is_async(self) -> bool:
-        """Whether tasks of this agent run in the background."""
-        return False
+        """Whether tasks of this agent may run in the background.
+
+        The host asks before the agent's card can be read, so `run_async` decides.
+        """
+        return self.push_url is not None and current_mount() is not None
 
     async def run(
         self,
@@ -128,7 +138,7 @@ class ExternalAgent(A2AAgent):
         cancellation_token: CancellationToken | None = None,
     ) -> AgentOutput:
         """Do one turn; the host's token stops it at once."""
-        return await take_turn(self, agent_input, output_channel, cancellation_token)
+        return await take_turn(self, agent_input, output_channel, cancellation_token, Turn)
 
     async def run_async(
         self,
@@ -136,8 +146,13 @@ class ExternalAgent(A2AAgent):
         output_channel: OutputChannel | None = None,
         cancellation_token: CancellationToken | None = None,
     ) -> AgentOutput:
-        """The same where the host expects background work; it knows no cancelled outcome."""
-        output = await self.run(agent_input, output_channel, cancellation_token)
+        """Begin a task in the background, where the agent can report by itself.
+
+        Otherwise the same as `run`; the host knows no cancelled outcome here.
+        """
+        output = await take_turn(
+            self, agent_input, output_channel, cancellation_token, BackgroundTurn
+        )
         if output.status is AgentStatus.CANCELLED:
             output.status = AgentStatus.INPUT_REQUIRED
         return output

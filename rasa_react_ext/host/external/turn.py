@@ -14,11 +14,20 @@ from rasa.agents.core.types import AgentStatus
 from rasa.agents.schemas import AgentOutput
 from rasa.shared.agents.outbound_call_hook import OutboundCallHookError
 
-from rasa_react_ext.a2a_client import Accepted, Answered, Patience, Progress, Settled, Update
+from rasa_react_ext.a2a_client import (
+    Accepted,
+    Answered,
+    Patience,
+    Progress,
+    PushTarget,
+    Settled,
+    Update,
+)
 from rasa_react_ext.a2a_wire import Message, State, Task, message_text
 from rasa_react_ext.errors import ExtensionError, LimitError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.deadline import turn_deadline
+from rasa_react_ext.host.external import ledger
 from rasa_react_ext.host.external.outgoing import compose
 from rasa_react_ext.host.external.reply import full_reply, unsent_reply
 from rasa_react_ext.host.external.result import output_metadata
@@ -44,10 +53,11 @@ async def take_turn(
     agent_input: AgentInput,
     channel: OutputChannel | None,
     token: CancellationToken | None,
+    kind: type[Turn],
 ) -> AgentOutput:
     """Do one turn of an agent; only cancellation of the task itself is passed on."""
     await process.current().enter(agent)
-    turn = Turn(agent, agent_input, channel)
+    turn = kind(agent, agent_input, channel)
     output: AgentOutput | None = None
     try:
         async with stoppable(token):
@@ -55,7 +65,7 @@ async def take_turn(
     except BaseException:
         turn.abandon()
         raise
-    return output if output is not None else turn.cancelled()
+    return output if output is not None else await turn.cancelled()
 
 
 class Turn:
@@ -72,6 +82,13 @@ class Turn:
         self.teller = Teller(agent, channel, self.recipient)
         self._message: Message | None = None
         self._task_id = ""
+        self._key = self.talk.key
+        self._pushes = False
+        self._parked = False
+
+    def resume(self, key: str) -> None:
+        """Take up a task whose end is closed by somebody else, after it is saved."""
+        self._key, self._parked = key, True
 
     async def take(self) -> AgentOutput:
         """Send the message and follow it to its outcome."""
@@ -82,9 +99,11 @@ class Turn:
             return self.failed(f"pre_call_hook failed, so nothing was sent: {error}")
         except LimitError as error:
             self.abandon()
-            return self.failed(str(error))
+            return await self._lost(str(error))
         except (ExtensionError, ValueError) as error:
-            return self.failed(str(error))
+            if self._pushes:
+                self.abandon()
+            return await self._lost(str(error))
 
     async def _follow(self, message: Message) -> AgentOutput:
         patience = Patience(
@@ -92,7 +111,9 @@ class Turn:
             poll_seconds=self.agent.poll_seconds,
             first_delay_seconds=self.agent.first_delay_seconds,
         )
-        async with aclosing(self.agent.connection.send(message, patience)) as updates:
+        push = await self._push_target(message)
+        sent = self.agent.connection.send(message, patience, push=push)
+        async with aclosing(sent) as updates:
             output: AgentOutput | None = None
             async for update in updates:
                 output = await self._take(update) or output
@@ -105,10 +126,30 @@ class Turn:
         elif isinstance(update, Progress):
             await self.teller.tell(update)
         elif isinstance(update, Answered):
+            await ledger.close(self._key)
             return self.answered(update.message)
         elif isinstance(update, Settled):
-            return self.settled(update.task, update.state)
+            return await self.settle(update.task, update.state)
         return None
+
+    async def _push_target(self, message: Message) -> PushTarget | None:
+        """Where the agent reports by itself; nowhere, unless the turn is for the background."""
+        del message
+        return None
+
+    async def settle(self, task: Task, state: State) -> AgentOutput:
+        """Note whether the task is still open; then its outcome."""
+        if state.waits:
+            self._key = await ledger.note_waiting(
+                str(self.recipient or ""), self.agent.name, self._key, task
+            )
+        elif not self._parked:
+            await ledger.close(self._key)
+        return self.settled(task, state)
+
+    async def _lost(self, reason: str) -> AgentOutput:
+        await ledger.close(self._key)
+        return self.failed(reason)
 
     # Outcomes
 
@@ -132,7 +173,9 @@ class Turn:
         given = task_metadata(task)
         if state.waits:
             text = text or (_SIGN_IN.format(name=self.agent.name) if _needs_auth(state) else "")
-            memory = remembered(context_id=task.context_id or self._context, task_id=task.id)
+            memory = remembered(
+                context_id=task.context_id or self._context, task_id=task.id, key=self._key
+            )
             return self._output(
                 AgentStatus.INPUT_REQUIRED,
                 text=text,
@@ -162,9 +205,10 @@ class Turn:
         output.error_message = reason
         return output
 
-    def cancelled(self) -> AgentOutput:
+    async def cancelled(self) -> AgentOutput:
         """The user was faster: nothing is said, and the agent is told to stop."""
         self.abandon()
+        await ledger.close(self._key)
         if self.agent.settings.on_cancel == "end":
             reason = {AGENT_METADATA_CANCELLATION_REASON_KEY: CANCELLED}
             return self._output(AgentStatus.CANCELLED, text="", given=reason)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.a2a_client.remote import Remote
+from tests.host import project as plain
 from tests.host.project import Project
 
-__all__ = ["FLOWS", "external", "says", "texts"]
+__all__ = ["COMMANDS", "DOMAIN", "FLOWS", "external", "says", "texts"]
 
 FLOWS = """
 flows:
@@ -25,7 +26,29 @@ flows:
     description: The customer wants something else.
     steps:
       - action: utter_booked
+  survey:
+    description: The customer wants to give an opinion.
+    steps:
+      - collect: size
+        utter: utter_ask_size
 """
+
+
+def _command(word: str, commands: str) -> dict[str, Any]:
+    user = f'/last message: """{word}/'
+    return {"when": {"model": "commands", "user": user}, "answer": commands}
+
+
+DOMAIN = f"{plain.DOMAIN.rstrip()}\n  utter_ask_size: [{{text: How was it?}}]\n"
+
+
+COMMANDS = (
+    _command("cancel", "cancel flow"),
+    _command("fine", "set slot size fine"),
+    _command("yes", "set slot continue_interrupted_flow_confirmation true"),
+    *plain.COMMANDS,
+)
+"""Model rules for the host's command generator."""
 
 
 def external(project: Project, broker: Remote, **configuration: Any) -> Project:
@@ -39,7 +62,7 @@ def external(project: Project, broker: Remote, **configuration: Any) -> Project:
             **configuration,
         },
     }
-    return project.having(agents={"broker": agent}, flows=FLOWS)
+    return project.having(agents={"broker": agent}, flows=FLOWS, domain=DOMAIN)
 
 
 async def says(agent: Any, text: str, sender: str = "anna") -> list[str]:

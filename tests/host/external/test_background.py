@@ -1,0 +1,430 @@
+"""Tasks that go on in the background and report by themselves, behind the host's server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from rasa_react_ext.testing import ModelServer
+from tests.a2a_client.remote import Remote, remote
+from tests.host.external.server import Server, free_port, served
+from tests.host.external.words import COMMANDS, external
+from tests.host.project import Project
+
+pytestmark = pytest.mark.host
+
+BUSY = "I'm still busy"
+
+
+@pytest.fixture
+def reporter() -> Iterator[Remote]:
+    """A remote agent that reports by itself."""
+    with remote(push=True) as agent:
+        yield agent
+
+
+@pytest.fixture
+def port() -> int:
+    """Where the assistant listens."""
+    return free_port()
+
+
+@pytest.fixture
+def backed(
+    project: Project, model: ModelServer, reporter: Remote, port: int
+) -> Callable[..., Project]:
+    """Gives the project with these settings of its agent."""
+    model.use(COMMANDS)
+
+    def having(**settings: Any) -> Project:
+        found = external(project, reporter, push_notification_url=f"http://127.0.0.1:{port}")
+        values = {"allow_private_push_url": True, **settings}
+        return found.with_settings(agents={"broker": values})
+
+    return having
+
+
+@pytest.fixture
+async def guarded(backed: Callable[..., Project], port: int) -> AsyncIterator[Server]:
+    """The assistant with the host's busy guard."""
+    async with served(backed(), port) as server:
+        yield server
+
+
+@pytest.fixture
+async def free(backed: Callable[..., Project], port: int) -> AsyncIterator[Server]:
+    """The assistant whose user may go on."""
+    async with served(backed(busy="free"), port, quiet_seconds=0.5, upkeep_seconds=0.2) as server:
+        yield server
+
+
+async def test_d7_a_guarded_task_is_delivered_when_it_reports_its_end(
+    guarded: Server, reporter: Remote
+) -> None:
+    assert await guarded.says("start trade wait") == []
+    assert await heard(guarded, 1) == ["Working on it."]
+    assert BUSY in (await guarded.says("hurry"))[0]
+    reporter.release()
+    assert await heard(guarded, 2) == ["At last.", "Come again."]
+    assert reporter.done == {"wait": 1}
+    assert await counts(guarded) == {"unread": 0, "dead": 0, "open": 0}
+    assert (await guarded.tracker()).stack.frames == []
+
+
+async def test_d7_results_set_slots_through_the_users_hook(
+    backed: Callable[..., Project], port: int, reporter: Remote, hooked: dict[str, list[Any]]
+) -> None:
+    project = backed()
+    project = external(
+        project,
+        reporter,
+        push_notification_url=f"http://127.0.0.1:{port}",
+        module="tests.host.external.user_agent.Broker",
+    )
+    async with served(project, port) as server:
+        await begin(server, reporter, "later data south")
+        reporter.release()
+        assert (await heard(server, 2))[-1] == "Come again."
+        tracker = await server.tracker()
+    assert tracker.get_slot("desk") == "south"
+    assert len(hooked["output"]) == 2  # the begin of the task, and its end
+
+
+async def test_d7_a_guarded_task_that_asks_back_is_answered_and_goes_on(
+    guarded: Server, reporter: Remote
+) -> None:
+    await begin(guarded, reporter, "later ask")
+    reporter.release()
+    assert (await heard(guarded, 2))[-1] == "Which currency?"
+    first = reporter.sent[0]
+    await guarded.says("CAD")
+    assert (await heard(guarded, 2))[-2:] == ["Got CAD.", "Come again."]
+    reply = reporter.sent[1]
+    assert reply["taskId"]
+    assert reply["contextId"] == first["contextId"]
+    assert reporter.done == {"later": 1, "CAD": 1}
+
+
+async def test_d7_a_failed_task_ends_the_flow_once(guarded: Server, reporter: Remote) -> None:
+    await begin(guarded, reporter, "later fail")
+    reporter.release()
+    await heard(guarded, 1)
+    assert await counts(guarded) == {"unread": 0, "dead": 0, "open": 0}
+    tracker = await guarded.tracker()
+    assert [e.type_name for e in tracker.events].count("flow_cancelled") == 1
+    assert reporter.done == {"later": 1}
+
+
+@pytest.mark.parametrize("busy", ["guard", "free"])
+async def test_d7_a_result_that_cannot_be_delivered_waits_for_the_next_message(
+    backed: Callable[..., Project], port: int, reporter: Remote, busy: str
+) -> None:
+    async with served(backed(busy=busy), port) as server:
+        await server.says("start trade later echo Bought.", by="rest")
+        reporter.release()
+        await until(lambda: reporter.done["later"] == 1)
+        await parked(server)
+        assert await server.says("how far is it", by="rest") == ["Bought.", "Come again."]
+        tracker = await server.tracker()
+        assert [e.text for e in tracker.events if e.type_name == "user"][-1] == "how far is it"
+
+
+async def test_d7_a_free_user_asks_how_far_it_is_and_hears_the_result_at_once(
+    free: Server, reporter: Remote
+) -> None:
+    said = await begin(free, reporter, "later echo Bought.")
+    assert said == ["I'm on it and will tell you as soon as I know more.", "Working on it."]
+    assert await free.says("how far is it") == ["Working on it."]
+    reporter.release()
+    assert await heard(free, 2) == ["Bought.", "Come again."]
+    assert reporter.done == {"later": 1}
+
+
+async def test_d7_a_result_during_a_digression_is_given_when_the_agent_is_resumed(
+    free: Server, reporter: Remote
+) -> None:
+    await begin(free, reporter, "later echo Bought.")
+    assert await free.says("start survey") == ["How was it?"]
+    reporter.release()
+    await parked(free)
+    assert await free.says("fine") == ["Would you like to continue with trade?"]
+    assert await free.says("yes") == ["Bought.", "Come again."]
+    assert reporter.done == {"later": 1}
+    assert await counts(free) == {"unread": 0, "dead": 0, "open": 0}
+
+
+async def test_d7_a_free_user_who_cancels_cancels_the_remote_task(
+    free: Server, reporter: Remote
+) -> None:
+    await begin(free, reporter, "later echo Bought.")
+    await free.says("cancel it")
+    await until(lambda: reporter.done["cancelled"] == 1)
+    assert await counts(free) == {"unread": 0, "dead": 0, "open": 0}
+
+
+async def test_d7_held_words_are_sent_as_a_follow_up(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    async with served(backed(busy="free", hold=True), port) as server:
+        await begin(server, reporter, "later echo Bought.")
+        assert "pass that on" in (await server.says("echo And sold."))[0]
+        reporter.release()
+        assert await heard(server, 3) == ["Bought.", "And sold.", "Come again."]
+    assert [m["parts"][0]["text"] for m in reporter.sent][1:] == ["echo And sold."]
+    assert reporter.sent[1]["contextId"] == reporter.sent[0]["contextId"]
+
+
+async def test_d7_held_words_answer_a_question(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    async with served(backed(busy="free", hold=True), port) as server:
+        await begin(server, reporter, "later ask")
+        await server.says("CAD")
+        reporter.release()
+        assert (await heard(server, 2))[-2:] == ["Got CAD.", "Come again."]
+    assert reporter.sent[1]["taskId"]
+
+
+async def test_d7_an_agent_that_cannot_report_is_waited_for(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    reporter.push = False
+    async with served(backed(), port) as server:
+        assert await server.says("start trade stream") == [
+            "One moment.",
+            "Hello, world!",
+            "Come again.",
+        ]
+
+
+async def test_d7_without_the_channel_an_agent_is_waited_for(
+    backed: Callable[..., Project], reporter: Remote
+) -> None:
+    from tests.host.external.words import says
+    from tests.host.project import loaded
+
+    async with loaded(backed()) as agent:
+        assert await says(agent, "start trade echo Bought.") == ["Bought.", "Come again."]
+
+
+async def test_a_report_without_the_tasks_secret_changes_nothing(
+    guarded: Server, reporter: Remote
+) -> None:
+    await begin(guarded, reporter, "wait")
+    url, secret = push_of(reporter)
+    forged = report(reporter, "COMPLETED", "Forged.")
+    for headers in ({}, {"X-A2A-Notification-Token": "wrong"}, {"Authorization": "Bearer x"}):
+        assert await post(url, forged, headers) == 401
+    assert await post(url[:-4] + "0000", forged, {"X-A2A-Notification-Token": secret}) == 401
+    reporter.release()
+    assert await heard(guarded, 2) == ["At last.", "Come again."]
+
+
+async def test_a_secret_ends_with_the_reply_and_with_the_task(
+    guarded: Server, reporter: Remote
+) -> None:
+    await begin(guarded, reporter, "later ask")
+    url, secret = push_of(reporter)
+    old = {"X-A2A-Notification-Token": secret}
+    reporter.release()
+    await heard(guarded, 2)
+    await guarded.says("later echo done")
+    assert await post(url, report(reporter, "COMPLETED", "Forged."), old) == 401
+    reporter.release()
+    assert (await heard(guarded, 2))[-2:] == ["done", "Come again."]
+    await counts(guarded)
+    new = {"X-A2A-Notification-Token": push_of(reporter)[1]}
+    assert await post(url, report(reporter, "WORKING", "Back again."), new) == 410
+
+
+async def test_reports_again_late_and_out_of_order_change_nothing(
+    guarded: Server, reporter: Remote
+) -> None:
+    await begin(guarded, reporter, "wait")
+    url, secret = push_of(reporter)
+    headers = {"X-A2A-Notification-Token": secret}
+    # The agent itself says that it still works: the report told of something that is not so.
+    assert await post(url, report(reporter, "INPUT_REQUIRED", "Really?"), headers) == 202
+    again = report(reporter, "WORKING", "Half done.")
+    assert [await post(url, again, headers) for _ in range(3)] == [202] * 3
+    assert await heard(guarded, 1) == ["Half done."]
+    reporter.release()
+    assert await heard(guarded, 2) == ["At last.", "Come again."]
+
+
+async def test_reports_in_the_older_form_and_unreadable_ones_do_no_harm(
+    guarded: Server, reporter: Remote
+) -> None:
+    await begin(guarded, reporter, "wait")
+    url, secret = push_of(reporter)
+    headers = {"Authorization": f"Bearer {secret}"}
+    older = {
+        "kind": "status-update",
+        "taskId": task_id(reporter),
+        "contextId": "anna",
+        "final": False,
+        "status": {
+            "state": "working",
+            "message": {
+                "kind": "message",
+                "role": "agent",
+                "messageId": "m1",
+                "parts": [{"kind": "text", "text": "Older words."}],
+            },
+        },
+    }
+    assert await post(url, older, headers) == 202
+    assert await heard(guarded, 1) == ["Older words."]
+    assert await post(url, {"nothing": 1}, headers) == 202
+    assert await post(url, {"text": "x" * 1_000_001}, headers) == 413
+    reporter.release()
+    assert await heard(guarded, 2) == ["At last.", "Come again."]
+
+
+@pytest.mark.parametrize("enable_api", [False, True])
+async def test_the_documented_path_is_served_where_the_host_has_none(
+    backed: Callable[..., Project], port: int, reporter: Remote, enable_api: bool
+) -> None:
+    async with served(backed(), port, enable_api=enable_api) as server:
+        await begin(server, reporter, "wait")
+        headers = {"X-A2A-Notification-Token": push_of(reporter)[1]}
+        url = f"{server.url}/agent/task_update"
+        status = await post(url, report(reporter, "WORKING", "Half done."), headers)
+        if enable_api:
+            assert status == 400  # the host's own route, which knows nothing of our tasks
+        else:
+            assert status == 202
+            assert await heard(server, 1) == ["Half done."]
+        reporter.release()
+        await heard(server, 2)
+
+
+async def test_d7_an_agent_whose_reports_get_lost_is_asked(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    reporter.lose_pushes = True
+    async with served(backed(), port, quiet_seconds=0.2, upkeep_seconds=0.1) as server:
+        await begin(server, reporter, "wait")
+        reporter.release()
+        assert await heard(server, 2) == ["At last.", "Come again."]
+
+
+async def test_d7_a_task_that_takes_too_long_is_cancelled_and_fails_the_flow(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    project = backed(background_seconds=0.3)
+    async with served(project, port, quiet_seconds=0.2, upkeep_seconds=0.1) as server:
+        await begin(server, reporter, "wait")
+        await until(lambda: reporter.done["cancelled"] == 1)
+        await heard(server, 1)
+        await counts(server)
+        assert (await server.tracker()).stack.frames == []
+
+
+async def test_d7_cancel_stops_a_conversations_tasks_while_no_turn_is_running(
+    guarded: Server, reporter: Remote
+) -> None:
+    from rasa_react_ext.channels import cancel
+
+    await begin(guarded, reporter, "wait")
+    assert await cancel("bert") == 0
+    assert await cancel("anna") == 1
+    assert reporter.done["cancelled"] == 1
+    assert await guarded.says("start trade echo Again.") == []
+    assert await heard(guarded, 2) == ["Again.", "Come again."]
+
+
+async def test_d7_a_task_of_a_session_that_became_inactive_is_cancelled(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    from rasa.shared.core.events import ConversationInactive
+
+    async with served(backed(), port, quiet_seconds=0.2, upkeep_seconds=0.1) as server:
+        await begin(server, reporter, "wait")
+        tracker = await server.tracker()
+        tracker.update(ConversationInactive())
+        await server.agent.processor.save_tracker(tracker)
+        await until(lambda: reporter.done["cancelled"] == 1)
+
+
+async def test_d7_a_task_whose_conversation_is_gone_is_cancelled(
+    backed: Callable[..., Project],
+    port: int,
+    reporter: Remote,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rasa_react_ext.host.external.upkeep.LOCK_LIFETIME", 0)
+    async with served(backed(), port, quiet_seconds=0.2, upkeep_seconds=0.1) as server:
+        await begin(server, reporter, "wait")
+        await server.agent.tracker_store.delete("anna")
+        await until(lambda: reporter.done["cancelled"] == 1)
+
+
+async def begin(server: Server, reporter: Remote, order: str) -> list[str]:
+    """Begin a task; what the user hears until it works."""
+    said = await server.says(f"start trade {order}")
+    return said + await heard(server, 1)
+
+
+def push_of(reporter: Remote) -> tuple[str, str]:
+    """Address and secret that the agent was given last."""
+    config = reporter.configurations[-1]["taskPushNotificationConfig"]
+    assert config["authentication"] == {"scheme": "Bearer", "credentials": config["token"]}
+    return config["url"], config["token"]
+
+
+def task_id(reporter: Remote) -> str:
+    """The agent's name of its last task."""
+    return reporter.messages[-1].task_id
+
+
+def report(reporter: Remote, state: str, text: str) -> dict[str, Any]:
+    """A report about the agent's last task."""
+    message = {"role": "ROLE_AGENT", "messageId": f"m-{text}", "parts": [{"text": text}]}
+    status = {"state": f"TASK_STATE_{state}", "message": message}
+    return {"statusUpdate": {"taskId": task_id(reporter), "contextId": "anna", "status": status}}
+
+
+async def post(url: str, body: dict[str, Any], headers: dict[str, str]) -> int:
+    """Send a report; the answer's status."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return (await client.post(url, json=body, headers=headers)).status_code
+
+
+async def parked(server: Server) -> None:
+    """Wait until a result is kept for the conversation."""
+    from rasa_react_ext.host.external import ledger
+
+    async with asyncio.timeout(10):
+        while not any(row.parked for row in await ledger.tasks().open()):
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.2)  # the conversation is saved a moment later
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def heard(server: Server, count: int, sender: str = "anna") -> list[str]:
+    """What the user hears without asking; waits for so many words."""
+    async with asyncio.timeout(15):
+        while len([1 for to, _ in server.phone.said if to == sender]) < count:
+            await asyncio.sleep(0.02)
+    return server.phone.to(sender)
+
+
+async def counts(server: Server) -> dict[str, int]:
+    """The channel's own figures, once everything is worked off."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        async with asyncio.timeout(10):
+            while True:
+                answer = await client.get(f"{server.url}/webhooks/task_updates/health")
+                if not answer.json()["unread"] and not answer.json()["open"]:
+                    return answer.json()
+                await asyncio.sleep(0.02)
