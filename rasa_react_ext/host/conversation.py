@@ -6,7 +6,7 @@ of a conversation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Any
 
@@ -25,10 +25,11 @@ from rasa.shared.core.events import (
 )
 from rasa.shared.utils.llm import serialize_bot_response_for_prompt
 
-__all__ = ["mocked_datetime", "window"]
+__all__ = ["last_values", "mocked_datetime", "window"]
 
 FIXTURE_EVENTS = 50
 LOOK_BACK = 300
+SLOTS_LOOK_BACK = 2000
 
 
 def window(
@@ -79,6 +80,17 @@ def _marked(entries: Sequence[tuple[int, str, str]], region: range) -> list[dict
         after = f"\n{END_PREVIOUS_RUN_MARKER}" if inside and place == inside[-1] else ""
         messages.append({"role": role, "content": f"{before}{text}{after}"})
     return messages
+
+
+def last_values(events: Sequence[Event], names: Collection[str]) -> dict[str, Any]:
+    """The newest value of each of these slots that was not null, looked for not too far back."""
+    found: dict[str, Any] = {}
+    for event in reversed(events[-SLOTS_LOOK_BACK:]):
+        if len(found) == len(names):
+            break
+        if isinstance(event, SlotSet) and event.key in names and event.value is not None:
+            found.setdefault(event.key, event.value)
+    return found
 
 
 def mocked_datetime(events: Sequence[Event]) -> str | None:

@@ -13,6 +13,7 @@ from rasa.shared.core.slot_mappings import slot_mappings_allow_llm_fill
 
 from rasa_react_ext.engine.slot import SlotSpec
 from rasa_react_ext.host.condition import slot_names
+from rasa_react_ext.host.conversation import last_values
 
 if TYPE_CHECKING:
     from rasa.agents.schemas import AgentInput
@@ -56,14 +57,16 @@ class ExitSlots:
     def restore(self, remembered: Mapping[str, Any]) -> list[SlotSet]:
         """Undo the host's wipe in later turns of a restarted run; returns the events.
 
-        A value that was changed since is left alone.
+        A value that was changed since is left alone, or restored if it was wiped as well.
         """
         if not self._input.metadata.get("restarted"):
             return []
         slots = (*self._slots, *self._input.slots)
         wiped = {slot.name for slot in slots if slot.value is None}
+        since = last_values(self._input.events, remembered)
+        newest = {name: since.get(name, value) for name, value in remembered.items()}
         restored = {
-            name: value for name, value in remembered.items() if name in wiped and value is not None
+            name: value for name, value in newest.items() if name in wiped and value is not None
         }
         for slot in slots:
             slot.value = restored.get(slot.name, slot.value)

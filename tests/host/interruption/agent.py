@@ -9,7 +9,7 @@ from typing import Any
 from rasa.agents.protocol.mcp.mcp_open_agent import MCPOpenAgent
 from rasa.agents.schemas import AgentToolResult
 
-__all__ = ["Slow", "begun", "let_go"]
+__all__ = ["Slow", "Wordy", "begun", "let_go"]
 
 WAIT_SECONDS = 20.0
 
@@ -44,3 +44,16 @@ def _definition(name: str, executor: Any) -> dict[str, Any]:
     schema = {"type": "object", "properties": {}, "additionalProperties": False}
     function = {"name": name, "description": f"The tool {name}.", "parameters": schema}
     return {"type": "function", "function": function, "tool_executor": executor}
+
+
+class Wordy(MCPOpenAgent):
+    """Has a tool with long results."""
+
+    def get_custom_tool_definitions(self) -> list[dict[str, Any]]:
+        tool = _definition("read_page", self._read)
+        tool["function"]["parameters"]["properties"]["page"] = {"type": "string"}
+        return [tool]
+
+    async def _read(self, arguments: dict[str, Any], context: Any) -> AgentToolResult:
+        text = f"page {arguments['page']} " + "word " * 700
+        return AgentToolResult(tool_name="read_page", result=text)

@@ -84,7 +84,7 @@ class Noting(Streaming):
 
     async def send_response_chunk(self, recipient_id: str, chunk: str, **kwargs: Any) -> None:
         if not self._accumulated_streaming_text:
-            slow.begun.append(chunk.split()[0])
+            slow.begun.append(chunk.split(maxsplit=1)[0])
         await super().send_response_chunk(recipient_id, chunk, **kwargs)
 
 
