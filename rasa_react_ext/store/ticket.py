@@ -1,0 +1,78 @@
+"""Tickets for one thing at a time, first come first served, among all processes; PostgreSQL only.
+
+Times are the database's own, so that the clocks of the processes do not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from rasa_react_ext.store.database import Database
+from rasa_react_ext.store.schema import metadata
+
+__all__ = ["Ticket", "Tickets", "ticket"]
+
+ticket = sa.Table(
+    "rasa_react_ext_ticket",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("name", sa.String(512), nullable=False),
+    sa.Column("expires_at", sa.Float, nullable=False),
+    sa.Index("ix_rasa_react_ext_ticket_name", "name", "id"),
+)
+
+_NOW = "extract(epoch from clock_timestamp())"
+# Tickets of one name are numbered and committed one after the other: none with a smaller
+# number can appear once a larger one is seen.
+_IN_ORDER = sa.text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 7262418))")
+_FORGET = sa.text(f"DELETE FROM rasa_react_ext_ticket WHERE name = :name AND expires_at < {_NOW}")
+_TAKE = sa.text(
+    f"INSERT INTO rasa_react_ext_ticket (name, expires_at) VALUES (:name, {_NOW} + :seconds) "
+    "RETURNING id"
+)
+_LOOK = sa.text(
+    "SELECT min(id) AS first, bool_or(id = :id) AS mine FROM rasa_react_ext_ticket "
+    f"WHERE name = :name AND expires_at > {_NOW}"
+)
+_GIVE_BACK = sa.text("DELETE FROM rasa_react_ext_ticket WHERE id = :id")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ticket:
+    """A place in the queue for a name."""
+
+    name: str
+    id: int
+
+
+class Tickets:
+    """The queues in one PostgreSQL database; for any number of processes at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def take(self, name: str, seconds: float) -> Ticket:
+        """Stand in the queue for a name.
+
+        Args:
+            name: What is wanted for oneself.
+            seconds: How long the ticket is good, from now on.
+        """
+        async with self._database.transaction() as connection:
+            await connection.execute(_IN_ORDER, {"name": name})
+            await connection.execute(_FORGET, {"name": name})
+            row = await connection.execute(_TAKE, {"name": name, "seconds": seconds})
+            return Ticket(name=name, id=int(row.scalar_one()))
+
+    async def is_first(self, held: Ticket) -> bool | None:
+        """Whether it is this ticket's turn; None if it has expired."""
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(_LOOK, {"name": held.name, "id": held.id})).one()
+        return row.first == held.id if row.mine else None
+
+    async def give_back(self, held: Ticket) -> None:
+        """Leave the queue; the next one is first."""
+        async with self._database.transaction() as connection:
+            await connection.execute(_GIVE_BACK, {"id": held.id})
