@@ -148,7 +148,10 @@ class A2AService:
 
     async def counts(self) -> Mapping[str, float]:
         """What is open, and what this process has done."""
-        counts: dict[str, float] = {"running_here": self._runner.live}
+        counts: dict[str, float] = {
+            "running_here": self._runner.live,
+            "asyncio_tasks": len(asyncio.all_tasks()),
+        }
         counts |= {f"turns_{name}": value for name, value in self._runner.counts.items()}
         counts |= {f"pushes_{name}": value for name, value in self._delivery.counts.items()}
         counts |= {f"open_{name}": value for name, value in (await self._rows.counts()).items()}

@@ -23,8 +23,8 @@ PATHS: Mapping[str, tuple[str, ...]] = {
     "/": ("POST",),
     "/.well-known/agent-card.json": ("GET",),
     "/.well-known/agent.json": ("GET",),
-    "/message:send": ALL,
-    "/message:stream": ALL,
+    # The host's router does not find a plain path with a colon.
+    r"/<verb:message\x3a(?:send|stream)>": ALL,
     "/tasks": ALL,
     "/tasks/<rest:path>": ALL,
     "/extendedAgentCard": ALL,

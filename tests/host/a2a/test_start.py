@@ -120,6 +120,27 @@ async def test_all_is_served_below_a_path_where_one_is_set(bank_project: Project
         assert card["supportedInterfaces"][0]["url"] == f"{below}/"
 
 
+async def test_every_binding_and_version_is_served_on_the_hosts_port(
+    bank_project: Project,
+) -> None:
+    from a2a.types import CancelTaskRequest, GetTaskRequest
+
+    from tests.a2a_server.serving import client, send, task_of
+    from tests.a2a_server.test_conversation import BINDINGS
+
+    async with served(bank_project) as (url, _):
+        for number, (binding, version) in enumerate(BINDINGS):
+            for streaming in (True, False):
+                context = f"c{number}{streaming}"
+                async with client(url, binding, version=version, streaming=streaming) as made:
+                    events = await send(made, "start transfer_money", context_id=context)
+                    task_id = task_of(events).id
+                    read = await made.get_task(GetTaskRequest(id=task_id))
+                    assert read.status.state == 6
+                    canceled = await made.cancel_task(CancelTaskRequest(id=task_id))
+                    assert canceled.status.state == 5
+
+
 async def test_a_body_that_is_too_large_is_refused_on_the_hosts_port(
     bank_project: Project,
 ) -> None:
