@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug, given = _take_debug(given)
     try:
-        code = _rasa_react.main(given, prog_name="rasa-react", standalone_mode=False)
+        code = _rasa_react.main(given, prog_name="rasa-react", standalone_mode=False, obj=debug)
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.format_message(), err=True)
         return asked.exit_code

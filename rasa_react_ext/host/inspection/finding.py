@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
-from rasa_react_ext.errors import ConfigurationError
-
-__all__ = ["AgentView", "Finding", "Inspection", "line_of"]
+__all__ = ["AgentView", "Finding", "Inspection", "Level"]
 
 Level = Literal["error", "warning"]
 
@@ -21,29 +17,19 @@ class Finding:
 
     Attributes:
         level: `error` where the assistant would not work, else `warning`.
-        file: File it was found in.
+        file: File it was found in, from the project's folder.
         line: Line of the key, where it could be found, from 1.
-        key: Dotted place in the file.
-        text: What is wrong and what to write instead.
+        key: Place in the file, its parts joined by `: `.
+        problem: What is wrong.
+        fix: What to write or do instead.
     """
 
-    level: Level
+    level: Level = "error"
     file: str
-    line: int | None
-    key: str
-    text: str
-
-    @classmethod
-    def of(cls, error: ConfigurationError, root: Path) -> Finding:
-        """The finding behind a configuration error."""
-        file = _real_file(error.file, root)
-        return cls(
-            level="error",
-            file=str(file) if file else error.file,
-            line=line_of(root / file, error.key) if file else None,
-            key=error.key,
-            text=f"{error.problem} {error.fix}",
-        )
+    line: int | None = None
+    key: str = ""
+    problem: str
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +39,7 @@ class AgentView:
     Attributes:
         name: Name of the agent.
         kind: `open`, `task` or `external`.
-        flows: Flows that call it in this way.
+        flows: Flows that call it in this way; None where the flows could not be read.
         servers: Servers or address, each with its state.
         tools: Names of the tools the model is offered.
         slots: Slots a task agent fills.
@@ -64,7 +50,7 @@ class AgentView:
 
     name: str
     kind: str
-    flows: Sequence[str] = ()
+    flows: Sequence[str] | None = ()
     servers: Sequence[str] = ()
     tools: Sequence[str] = ()
     slots: Sequence[str] = ()
@@ -75,15 +61,32 @@ class AgentView:
 
 @dataclass(slots=True)
 class Inspection:
-    """All findings and agents of a project."""
+    """All findings and agents of a project; the same mistake is kept once."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
     agents: list[AgentView] = field(default_factory=list[AgentView])
+    _told: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
 
     @property
     def has_errors(self) -> bool:
         """Whether the assistant would not work as it is."""
         return any(finding.level == "error" for finding in self.findings)
+
+    def add(self, finding: Finding, about: Sequence[str] = ()) -> None:
+        """Keep a finding, unless the same place was found wrong before.
+
+        Args:
+            finding: What was found.
+            about: Words by which another report of the same mistake is known.
+        """
+        if about:
+            self._told.append(tuple(about))
+        if not any(_same(finding, known) for known in self.findings):
+            self.findings.append(finding)
+
+    def told(self, words: str) -> bool:
+        """Whether somebody else's words are about a mistake that was found before."""
+        return any(all(word in words for word in about) for about in self._told)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -93,25 +96,8 @@ class Inspection:
         }
 
 
-def line_of(file: Path, key: str) -> int | None:
-    """The line of a dotted key in a YAML file, found by its parts from the outside in."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return None
-    if (given := re.fullmatch(r"line (\d+)", key)) is not None:
-        return int(given[1])
-    at = -1
-    for part in (part.strip() for part in key.split(": ")):
-        word = re.escape(part)
-        pattern = re.compile(rf"^\s*(- )?\s*((name|id|call):\s*)?['\"]?{word}['\"]?\s*(:|$|#)")
-        found = next((n for n in range(at + 1, len(lines)) if pattern.match(lines[n])), None)
-        at = at if found is None else found
-    return at + 1 if at >= 0 else None
-
-
-def _real_file(named: str, root: Path) -> Path | None:
-    """The file behind a name as errors give it, such as `sub_agents: booking: config.yml`."""
-    given = re.fullmatch(r"sub_agents: (?P<agent>[^:]+): config\.yml", named)
-    path = Path("sub_agents", given["agent"], "config.yml") if given else Path(named)
-    return path if (root / path).is_file() else None
+def _same(one: Finding, other: Finding) -> bool:
+    """Whether two findings tell of one place; without a key and a line, of one problem."""
+    if (one.file, one.key, one.line) != (other.file, other.key, other.line):
+        return False
+    return bool(one.key) or one.line is not None or one.problem == other.problem

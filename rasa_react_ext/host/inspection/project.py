@@ -1,8 +1,12 @@
-"""Reads a project's files through the host, one finding for each that it refuses."""
+"""Reads a project through the host, one finding for each thing that it refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,10 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rasa.agents.validation import validate_agent_folder
 from rasa.core.config.configuration import Configuration
 from rasa.shared.importers.importer import TrainingDataImporter
-from rasa.shared.utils.yaml import read_config_file
 
+from rasa_react_ext.a2a_server.settings import CHANNEL
+from rasa_react_ext.a2a_server.settings import read_settings as read_server_settings
 from rasa_react_ext.errors import ConfigurationError
-from rasa_react_ext.host.inspection.finding import Finding, Inspection
+from rasa_react_ext.host.a2a.requirement import check_block
+from rasa_react_ext.host.binding import settings_from
+from rasa_react_ext.host.external.build import external_names
+from rasa_react_ext.host.inspection.source import section
+from rasa_react_ext.host.inspection.written import policy_keys, unset_variables
+from rasa_react_ext.host.settings import Settings, check_kinds
 
 if TYPE_CHECKING:
     from rasa.core.available_agents import AgentConfig
@@ -21,9 +31,14 @@ if TYPE_CHECKING:
     from rasa.shared.core.domain import Domain
     from rasa.shared.core.flows import FlowsList
 
-__all__ = ["Project", "attempt", "read_project"]
+    from rasa_react_ext.host.inspection.files import Files
+    from rasa_react_ext.host.inspection.finding import Inspection
+    from rasa_react_ext.host.inspection.source import Source
 
-OUR_POLICY = "rasa_react_ext.policy.ReActPolicy"
+__all__ = ["Project", "attempt", "read_project", "validate_agents", "variables_filled_in"]
+
+_PLACEHOLDER = "http://unset.invalid/"
+_QUOTED = re.compile(r"'([^']+)'")
 _Read = TypeVar("_Read")
 
 
@@ -32,92 +47,161 @@ class Project:
     """The parts of a project that could be read.
 
     Attributes:
-        root: Folder of the project, which is the working directory.
-        policy: Our keys of the policy entry.
-        endpoints: The host's endpoints.
+        settings: Ours, or None.
+        endpoints: The host's endpoints, or None.
         agents: Sub agents by name.
         domain: The domain, or None.
         flows: The flows, or None.
     """
 
-    root: Path
-    policy: Mapping[str, Any]
-    endpoints: AvailableEndpoints
+    settings: Settings | None
+    endpoints: AvailableEndpoints | None
     agents: Mapping[str, AgentConfig]
     domain: Domain | None
     flows: FlowsList | None
 
 
 def attempt(
-    inspection: Inspection, file: str, root: Path, read: Callable[[], _Read]
+    inspection: Inspection, files: Files, file: str, read: Callable[[], _Read]
 ) -> _Read | None:
-    """Do something that may refuse the project; the refusal becomes a finding."""
+    """Do something that may refuse the project; the refusal becomes a finding.
+
+    Args:
+        inspection: Takes it.
+        files: The files in which it is placed.
+        file: The one to blame where the host names none.
+        read: What to do.
+    """
     try:
         return read()
     except ConfigurationError as error:
-        inspection.findings.append(Finding.of(error, root))
+        inspection.add(files.refused(error), _QUOTED.findall(error.problem)[:1])
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the host raises many kinds
-        words = " ".join(str(error).split()) or type(error).__name__
-        inspection.findings.append(
-            Finding(level="error", file=file, line=None, key="", text=f"The host says: {words}")
-        )
+        words = _words(error)
+        if not inspection.told(words):
+            inspection.add(files.said(words, file))
     return None
 
 
-def read_project(inspection: Inspection, root: Path, *, domain: str, data: list[str]) -> Project:
-    """Read config, endpoints, sub agents, domain and flows of the working directory.
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextlib.contextmanager
+def variables_filled_in(files: Files) -> Generator[bool]:
+    """Let the host read files whose variables are unset; yields whether there are any."""
+    sources = (files.endpoints, files.credentials, *files.agents.values())
+    names = {name for source in sources for name, _ in unset_variables(source)}
+    os.environ.update(dict.fromkeys(names, _PLACEHOLDER))
+    try:
+        yield bool(names)
+    finally:
+        for name in names:
+            os.environ.pop(name, None)
+
+
+def read_project(inspection: Inspection, files: Files, domain: str, data: list[str]) -> Project:
+    """Read what can be read of the project in the working directory.
 
     Args:
         inspection: Takes what is wrong.
-        root: The working directory.
+        files: The project's files; what needs a broken one is left out.
         domain: Domain file or folder.
         data: Files and folders with flows.
     """
-    config = attempt(inspection, "config.yml", root, lambda: read_config_file("config.yml")) or {}
-    policies = [entry for entry in config.get("policies") or [] if isinstance(entry, dict)]
-    ours = next((entry for entry in policies if entry.get("name") == OUR_POLICY), None)
-    _check_policies(inspection, policies, ours)
-    attempt(
-        inspection,
-        "endpoints.yml",
-        root,
-        lambda: Configuration.initialise_endpoints(Path("endpoints.yml")),
-    )
     Configuration.initialise_empty()
-    attempt(inspection, "sub_agents", root, lambda: validate_agent_folder("sub_agents"))
-    attempt(
-        inspection,
-        "sub_agents",
-        root,
-        lambda: Configuration.initialise_sub_agents(Path("sub_agents")),
+    if (has_endpoints := not files.endpoints.problem) is True:
+        read = Configuration.initialise_endpoints
+        path = Path("endpoints.yml")
+        has_endpoints = attempt(inspection, files, "endpoints.yml", lambda: read(path)) is not None
+    agents = _agents(inspection, files)
+    _check_served(inspection, files)
+    flows, its_domain = _flows_and_domain(inspection, files, domain, data)
+    return Project(
+        settings=_settings(inspection, files, agents),
+        endpoints=Configuration.get_instance().endpoints if has_endpoints else None,
+        agents=agents or {},
+        domain=its_domain,
+        flows=flows,
     )
-    settings = Configuration.get_instance()
-    importer = attempt(
+
+
+def _settings(
+    inspection: Inspection, files: Files, agents: Mapping[str, AgentConfig] | None
+) -> Settings | None:
+    if files.config.problem or files.endpoints.problem:
+        return None
+
+    def read() -> Settings:
+        settings = settings_from(policy_keys(files.config))
+        if agents is not None:
+            settings.check_agents(list(agents))
+            check_kinds(settings, external_names(agents))
+        return settings
+
+    return attempt(inspection, files, "config.yml", read)
+
+
+def _agents(inspection: Inspection, files: Files) -> Mapping[str, AgentConfig] | None:
+    """The sub agents; None where one cannot be read."""
+    if not files.agents:
+        return {}
+    if any(source.problem for source in files.agents.values()):
+        return None
+    try:
+        Configuration.initialise_sub_agents(Path("sub_agents"))
+    except Exception as error:  # noqa: BLE001 - the host raises many kinds
+        before = len(inspection.findings)
+        validate_agents(inspection, files)
+        if len(inspection.findings) == before:
+            inspection.add(files.said(_words(error), "sub_agents"))
+        return None
+    return Configuration.get_instance().available_agents.agents
+
+
+def validate_agents(inspection: Inspection, files: Files) -> None:
+    """Have the host look at the folder of each agent, after ours was found to be in order.
+
+    Args:
+        inspection: Takes what is wrong.
+        files: The project's files.
+    """
+    for name, source in files.agents.items():
+        if not source.problem:
+            attempt(inspection, files, source.path, lambda name=name: _validate(name))
+
+
+def _validate(name: str) -> None:
+    """The host validates folders of agents and stops at the first; so show it one at a time."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, name).symlink_to(Path("sub_agents", name).resolve())
+        validate_agent_folder(folder)
+
+
+def _check_served(inspection: Inspection, files: Files) -> None:
+    """The channel that serves this assistant as an agent."""
+    values = files.credentials.values()
+    if isinstance(values, Mapping) and CHANNEL in values:
+        where = files.credentials.path
+        attempt(inspection, files, where, lambda: read_server_settings(section(values, CHANNEL)))
+        attempt(inspection, files, files.endpoints.path, check_block)
+
+
+def _flows_and_domain(
+    inspection: Inspection, files: Files, domain: str, data: list[str]
+) -> tuple[FlowsList | None, Domain | None]:
+    needed: list[Source] = [files.config, *files.domain, *files.flows, *files.agents.values()]
+    if any(source.problem for source in needed):
+        return None, None
+    importer: Any = attempt(
         inspection,
+        files,
         "config.yml",
-        root,
         lambda: TrainingDataImporter.load_from_config("config.yml", domain, data),
     )
-    return Project(
-        root=root,
-        policy={key: value for key, value in (ours or {}).items() if key != "name"},
-        endpoints=settings.endpoints,
-        agents=settings.available_agents.agents,
-        domain=attempt(inspection, domain, root, importer.get_domain) if importer else None,
-        flows=attempt(inspection, "flows", root, importer.get_flows) if importer else None,
-    )
-
-
-def _check_policies(
-    inspection: Inspection, policies: list[dict[str, Any]], ours: Mapping[str, Any] | None
-) -> None:
-    names = [str(entry.get("name")) for entry in policies]
-    text = ""
-    if ours is None:
-        text = f"The agents run on the host's own engine. Add `- name: {OUR_POLICY}`."
-    elif not any(name.rpartition(".")[2] == "FlowPolicy" for name in names):
-        text = "ReActPolicy stands alone, but FlowPolicy advances flows. Add `- name: FlowPolicy`."
-    if text:
-        inspection.findings.append(
-            Finding(level="error", file="config.yml", line=None, key="policies", text=text)
-        )
+    if importer is None:
+        return None, None
+    flows = attempt(inspection, files, data[0], importer.get_flows)
+    if flows is None:
+        return None, None  # the domain is read with the flows and would be refused for them
+    return flows, attempt(inspection, files, domain, importer.get_domain)

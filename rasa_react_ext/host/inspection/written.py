@@ -1,0 +1,102 @@
+"""Checks on each file by itself: can it be read, is what it needs there."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rasa_react_ext.host.inspection.finding import Finding, Inspection
+from rasa_react_ext.host.inspection.source import entries, section
+
+if TYPE_CHECKING:
+    from rasa_react_ext.host.inspection.files import Files
+    from rasa_react_ext.host.inspection.source import Source
+
+__all__ = ["OUR_POLICY", "check_written", "policy_keys", "unset_variables"]
+
+OUR_POLICY = "rasa_react_ext.policy.ReActPolicy"
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def check_written(inspection: Inspection, files: Files) -> None:
+    """Look at every file of a project.
+
+    Args:
+        inspection: Takes what is wrong.
+        files: The files.
+    """
+    for source in files.all():
+        if source.problem and not (source is files.credentials and _is_missing(source)):
+            inspection.add(_unreadable(source))
+    for source in (files.endpoints, files.credentials, *files.agents.values()):
+        for name, line in unset_variables(source):
+            problem = f"the environment variable {name} is not set."
+            fix = f"Set {name}, in the environment or in a file .env of the project."
+            found = Finding(file=source.path, line=line, key=name, problem=problem, fix=fix)
+            inspection.add(found, [f"${{{name}}}"])
+    if files.config.root is not None:
+        _check_policies(inspection, files.config)
+    _check_locks(inspection, files.endpoints)
+
+
+def unset_variables(source: Source) -> Iterator[tuple[str, int]]:
+    """Environment variables that a file asks for and that are not set, each with its first line."""
+    told: set[str] = set()
+    for text, line in source.texts():
+        for name in _VARIABLE.findall(text):
+            if name not in os.environ and name not in told:
+                told.add(name)
+                yield name, line
+
+
+def policy_keys(config: Source) -> Mapping[str, Any]:
+    """Our keys of the policy entry in config.yml."""
+    policies = entries(config.values(), "policies")
+    ours = next((entry for entry in policies if entry.get("name") == OUR_POLICY), {})
+    return {key: value for key, value in ours.items() if key != "name"}
+
+
+def _is_missing(source: Source) -> bool:
+    return "No such file" in source.problem
+
+
+def _unreadable(source: Source) -> Finding:
+    problem, fix = f"{source.problem}.", "Correct the YAML there. What needs it was not looked at."
+    if _is_missing(source):
+        problem = "there is no such file."
+        fix = "Run this in the project's folder; --domain and --data may name other places."
+    return Finding(file=source.path, line=source.problem_line, problem=problem, fix=fix)
+
+
+def _check_policies(inspection: Inspection, config: Source) -> None:
+    names = [str(entry.get("name")) for entry in entries(config.values(), "policies")]
+    problem, fix = "", ""
+    if OUR_POLICY not in names:
+        problem = "the agents run on the host's own engine."
+        near = difflib.get_close_matches(OUR_POLICY, names, n=1)
+        fix = f"Add `- name: {OUR_POLICY}`" + (f" in place of {near[0]!r}." if near else ".")
+    elif not any(name.rpartition(".")[2] == "FlowPolicy" for name in names):
+        problem = "ReActPolicy stands alone, but flows are advanced by FlowPolicy."
+        fix = "Add `- name: FlowPolicy` beside it."
+    if problem:
+        line = config.line(["policies"])
+        found = Finding(file=config.path, line=line, key="policies", problem=problem, fix=fix)
+        inspection.add(found)
+
+
+def _check_locks(inspection: Inspection, endpoints: Source) -> None:
+    if section(endpoints.values(), "lock_store").get("type") == "redis":
+        parts = ["lock_store", "type"]
+        inspection.add(
+            Finding(
+                level="warning",
+                file=endpoints.path,
+                line=endpoints.line(parts),
+                key=": ".join(parts),
+                problem="with this type two workers can hold the lock of one conversation.",
+                fix="Write concurrent_redis where more than one process serves the assistant.",
+            )
+        )
