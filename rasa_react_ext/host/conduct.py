@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -37,10 +35,10 @@ from rasa_react_ext.host.observe.trace_file import TurnLabel
 from rasa_react_ext.host.own_execution import OwnExecution
 from rasa_react_ext.host.python_tool import PythonTools
 from rasa_react_ext.host.record import TrackerRecord
+from rasa_react_ext.host.stop import stoppable
 from rasa_react_ext.host.turn import HostTurn
 
 if TYPE_CHECKING:
-    from rasa.agents.core.cancellation import CancellationToken
     from rasa.agents.schemas import AgentInput
     from rasa.core.channels import OutputChannel
 
@@ -81,7 +79,7 @@ async def conduct(
     await agent.process.enter(agent)
     turn = _Turn(agent, agent_input, channel)
     try:
-        async with _stoppable(arrival.token.get()) as scope:
+        async with stoppable(arrival.token.get()) as scope:
             result = await turn.driver.drive()
         if scope.cancelled_caught:
             result = turn.driver.stop()
@@ -89,30 +87,11 @@ async def conduct(
         turn.driver.stop()  # Closes what watches the turn; the host drops the events.
         raise
     except Exception as error:  # noqa: BLE001 - hooks are users' code
-        return turn.failed(error)
-    return turn.output(result)
-
-
-@asynccontextmanager
-async def _stoppable(token: CancellationToken | None) -> AsyncGenerator[anyio.CancelScope]:
-    """A scope that the host's cancellation token ends at once."""
-    if token is None:
-        with anyio.CancelScope() as scope:
-            yield scope
-        return
-    scope = anyio.CancelScope()
-    async with anyio.create_task_group() as group:
-        group.start_soon(_watch, token, scope)
-        try:
-            with scope:
-                yield scope
-        finally:
-            group.cancel_scope.cancel()
-
-
-async def _watch(token: CancellationToken, scope: anyio.CancelScope) -> None:
-    await token.wait_until_cancelled()
-    scope.cancel()
+        output = turn.failed(error)
+    else:
+        output = turn.output(result)
+    await turn.source.ended()
+    return output
 
 
 class _Turn:
@@ -163,7 +142,8 @@ class _Turn:
             slots=slots,
         )
         run = Run(rules=rules_of(agent, exit_slots, built_in), slots=slots)
-        self.driver = self._driver(run, self._model(channel), self._source(python_tools, turn_id))
+        self.source = self._source(python_tools, turn_id)
+        self.driver = self._driver(run, self._model(channel), self.source)
 
     def _driver(self, run: Run, model: ChatModel, source: ToolSource) -> Driver:
         return Driver(
@@ -184,7 +164,7 @@ class _Turn:
             return HookedModel(self._agent, self._input, channel)
         return OwnClient(self._agent) if has_own_client(self._agent) else self._agent.model()
 
-    def _source(self, python_tools: PythonTools, turn: str) -> ToolSource:
+    def _source(self, python_tools: PythonTools, turn: str) -> Journalled:
         agent, agent_input = self._agent, self._input
         mcp_tools = Credentialed(agent.mcp_tools, agent, agent_input)
         source: ToolSource = Combined([mcp_tools, python_tools])
