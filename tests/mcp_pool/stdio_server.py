@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -71,6 +72,25 @@ def stay() -> None:
     threading.Thread(target=forever).start()
 
 
+def plain() -> None:
+    """Serve without the mcp package, whose servers may crash when a call is called off."""
+    schema = {"type": "object", "properties": {}}
+    answers = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "plain", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "pid", "inputSchema": schema}]},
+        "tools/call": {"content": [{"type": "text", "text": str(os.getpid())}]},
+    }
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message:
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": answers[message["method"]]}
+            print(json.dumps(answer), flush=True)
+
+
 if __name__ == "__main__":
     how = sys.argv[1] if len(sys.argv) > 1 else ""
     if how == "crash":
@@ -80,4 +100,7 @@ if __name__ == "__main__":
         print("Welcome to the server!", flush=True)
     if how == "stubborn":
         stay()
+    if how == "plain":
+        plain()
+        sys.exit()
     server.run()

@@ -92,7 +92,7 @@ async def test_b56_a_child_that_dies_during_a_call_is_a_lost_connection(pool: Po
 async def test_b56_a_server_that_hangs_costs_its_calls_and_serves_again_afterwards(
     pool: Pool,
 ) -> None:
-    tools = PooledTools(pool, child())
+    tools = PooledTools(pool, child("plain"))
     pid = int(await say(tools, "pid"))
     tool = await named(tools, "pid")
     os.kill(pid, signal.SIGSTOP)
