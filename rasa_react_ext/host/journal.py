@@ -4,6 +4,10 @@ A turn whose process was killed, or whose lock was lost, leaves no trace in the
 conversation. Calls of tools that do not declare themselves repeatable are noted
 before they run; when the message is repeated, an equal call is answered with
 "outcome unknown" once, instead of running again.
+
+A turn is known to be saved when the conversation shows its calls. A conversation
+shows its current session only, so a turn that came to its end is taken for saved
+some minutes later in any case.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import structlog
 from rasa.shared.core.events import McpToolExecuted
 from sqlalchemy.exc import SQLAlchemyError
@@ -28,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["Journalled"]
 
 LOOK_BACK = 2000
+UNSAVED_SECONDS = 600.0
+"""How long after its end a turn that the conversation does not show counts as lost."""
+
 _log = structlog.get_logger()
 
 
@@ -46,6 +54,8 @@ class Journalled:
         self._events = agent_input.events
         self._turn = turn
         self._lost: dict[str, str] | None = None
+        self._reading = anyio.Lock()
+        self._noted = False
 
     async def tools(self) -> Sequence[Tool]:
         """The tools of the source."""
@@ -65,24 +75,41 @@ class Journalled:
         try:
             if await self._was_lost(key):
                 return _unknown(tool)
-            entry = JournalEntry(turn=self._turn, call_key=key)
-            await self._journal.write(self._conversation, self._agent, entry)
+            await self._note(key)
         except (SQLAlchemyError, OSError) as error:
             _report(error)
         return await self._source.call(tool, arguments, context)
 
+    async def ended(self) -> None:
+        """The agent's turn is over; what remains is that the host saves it."""
+        if not self._noted:
+            return
+        try:
+            place = (self._conversation, self._agent, self._turn)
+            await self._journal.expire_in(UNSAVED_SECONDS, *place)
+        except (SQLAlchemyError, OSError) as error:
+            _report(error)
+
+    async def _note(self, key: str) -> None:
+        self._noted = True
+        entry = JournalEntry(turn=self._turn, call_key=key)
+        await self._journal.write(self._conversation, self._agent, entry)
+
     async def _was_lost(self, key: str) -> bool:
-        """Whether a lost turn began this call; told once, then forgotten."""
-        if self._lost is None:
-            self._lost = await self._read()
+        """Whether a lost turn began this call; told once, unless this turn is lost too."""
+        async with self._reading:
+            if self._lost is None:
+                self._lost = await self._read()
         turn = self._lost.pop(key, None)
         if turn is None:
             return False
+        await self._note(key)
         await self._journal.forget(self._conversation, self._agent, [turn], call_key=key)
         return True
 
     async def _read(self) -> dict[str, str]:
-        """Calls of lost turns by key; notes of saved turns are removed."""
+        """Calls of lost turns by key; notes of saved and of old turns are removed."""
+        await self._journal.forget_old()
         entries = await self._journal.entries(self._conversation, self._agent)
         earlier = {entry.turn for entry in entries} - {self._turn}
         saved = self._saved(earlier)

@@ -57,6 +57,7 @@ class Journal:
         query = (
             sa.select(journal.c.turn, journal.c.call_key)
             .where(journal.c.conversation == conversation, journal.c.agent == agent)
+            .where(journal.c.created_at >= time.time() - KEPT_SECONDS)
             .order_by(journal.c.id)
         )
         async with self._database.transaction() as connection:
@@ -76,6 +77,17 @@ class Journal:
             condition = sa.and_(condition, journal.c.call_key == call_key)
         async with self._database.transaction() as connection:
             await connection.execute(journal.delete().where(condition))
+
+    async def expire_in(self, seconds: float, conversation: str, agent: str, turn: str) -> None:
+        """Forget the notes of a turn that has ended when its conversation must be saved."""
+        condition = sa.and_(
+            journal.c.conversation == conversation,
+            journal.c.agent == agent,
+            journal.c.turn == turn,
+        )
+        noted = time.time() - KEPT_SECONDS + seconds
+        async with self._database.transaction() as connection:
+            await connection.execute(journal.update().where(condition).values(created_at=noted))
 
     async def forget_old(self, kept_seconds: float = KEPT_SECONDS) -> None:
         """Remove notes of conversations that never came back."""

@@ -136,6 +136,16 @@ class Talk:
         tracker = await self.agent.tracker_store.retrieve("anna")
         return tracker.get_slot(name)
 
+    async def new_session(self) -> None:
+        """Begin a new session, as the host does when the last message is long ago."""
+        from rasa.shared.core.events import ActionExecuted, SessionStarted
+
+        tracker = await self.agent.tracker_store.retrieve("anna")
+        beginning = ActionExecuted("action_session_start"), SessionStarted()
+        for event in (*beginning, ActionExecuted("action_listen")):
+            tracker.update(event)
+        await self.agent.tracker_store.save(tracker)
+
     async def frame(self) -> dict[str, Any]:
         """Metadata the host keeps for the waiting agent."""
         from rasa.dialogue_understanding.stack.frames.flow_stack_frame import AgentStackFrame

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections import Counter
 
 import pytest
 
 from rasa_react_ext.testing import ModelServer
 from tests.engine.shape import refusals
+from tests.faults.react_project import kept
 from tests.host.interruption.conversation import QUESTION, talking
 from tests.host.project import Project
 
@@ -146,3 +149,27 @@ async def test_d3_7_what_is_kept_with_the_conversation_is_capped_and_the_oldest_
     assert [len(text) for text in heard] == sorted(len(text) for text in heard)
     assert heard[-1].startswith("page 5")
     assert len(heard[-1]) > 3000 > len(heard[0])
+
+
+async def test_d3_7_in_a_new_session_a_customer_may_ask_for_the_same_again(
+    project: Project, model: ModelServer, done: Counter[str]
+) -> None:
+    async with talking(kept(project), model) as talk:
+        assert await talk.say("start shop", "reserve it") == [QUESTION]
+        await talk.say("that is all")
+        # What a tracker store shows afterwards is the new session alone.
+        await talk.new_session()
+        await talk.say("start shop")
+        assert [event.tool_name for event in await talk.events("mcp_tool_executed")] == []
+        await _minutes_pass(project)
+        assert await talk.say("reserve it") == [QUESTION]
+        assert talk.heard() == ["reserved lamp"]
+    assert done["reserve"] == 2
+
+
+async def _minutes_pass(project: Project) -> None:
+    """Let the notes of calls grow ten minutes older."""
+    with contextlib.closing(sqlite3.connect(project.folder / "store.db")) as store, store:
+        (count,) = store.execute("select count(*) from rasa_react_ext_journal").fetchone()
+        assert count == 1
+        store.execute("update rasa_react_ext_journal set created_at = created_at - 601")
