@@ -11,8 +11,8 @@ import pytest
 
 from rasa_react_ext.testing import ModelServer
 from tests.engine.shape import refusals
-from tests.faults.react_project import kept
 from tests.host.interruption.conversation import QUESTION, talking
+from tests.host.interruption.kept import kept
 from tests.host.project import Project
 
 pytestmark = pytest.mark.host
