@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import A2AError
 from sse_starlette.event import ensure_bytes
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 __all__ = ["EventStream", "streaming_plainly"]
@@ -29,7 +32,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class EventStream(Response):
     """Sends events as they come, and a comment where none comes for long."""
 
-    def __init__(self, events: AsyncIterator[Any]) -> None:
+    def __init__(self, events: AsyncGenerator[Any]) -> None:
         super().__init__(headers=dict(HEADERS))
         self._events = events
 
@@ -37,11 +40,10 @@ class EventStream(Response):
         """Send the stream; it is closed when the client goes away."""
         headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        events = aiter(self._events)
         coming: asyncio.Task[Any] | None = None
         try:
             while True:
-                coming = coming or asyncio.create_task(_next(events))
+                coming = coming or asyncio.create_task(_next(self._events))
                 await asyncio.wait({coming}, timeout=PING_SECONDS)
                 if not coming.done():
                     await send({"type": "http.response.body", "body": PING, "more_body": True})
@@ -55,9 +57,7 @@ class EventStream(Response):
             if coming is not None:
                 coming.cancel()
                 await asyncio.wait({coming})
-            close = getattr(events, "aclose", None)
-            if close is not None:
-                await close()
+            await self._events.aclose()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -69,11 +69,33 @@ def streaming_plainly(endpoint: Endpoint) -> Endpoint:
 
     async def plain(request: Request) -> Response:
         response = await endpoint(request)
-        if isinstance(response, EventSourceResponse):
-            return EventStream(aiter(response.body_iterator))
-        return response
+        if not isinstance(response, EventSourceResponse):
+            return response
+        events = aiter(response.body_iterator)
+        try:
+            first = await _next(events)
+        except A2AError as error:
+            payload = build_rest_error_payload(error)
+            return JSONResponse(payload, status_code=payload["error"]["code"])
+        return EventStream(_from(first, events))
 
     return plain
+
+
+async def _from(first: Any, rest: AsyncIterator[Any]) -> AsyncGenerator[Any]:
+    """A stream whose first event was awaited, so that what is refused gets its own status."""
+    if first is None:
+        return
+    yield first
+    try:
+        async for item in rest:
+            yield item
+    except A2AError as error:
+        yield {"event": "error", "data": json.dumps(build_rest_error_payload(error))}
+    finally:
+        close = getattr(rest, "aclose", None)
+        if close is not None:
+            await close()
 
 
 async def _next(events: AsyncIterator[Any]) -> Any:

@@ -84,8 +84,8 @@ class AuthSettings(_Strict):
     type: Literal["bearer", "api_key"] | None = Field(
         default=None, description="As in the host's block; which keys are set decides."
     )
-    jwt: JwtSettings | None = None
-    api_key: ApiKeySettings | None = None
+    jwt: JwtSettings | None = Field(default=None, description="Bearer tokens.")
+    api_key: ApiKeySettings | None = Field(default=None, description="API keys.")
 
     @model_validator(mode="after")
     def _has_a_way(self) -> AuthSettings:
@@ -98,7 +98,9 @@ class CardSigningSettings(_Strict):
     """Key that signs the card."""
 
     private_key_path: str = Field(description="PEM file of the private key.")
-    algorithm: Literal["RS256", "RS512", "ES256", "ES512", "PS256"] = "ES256"
+    algorithm: Literal["RS256", "RS512", "ES256", "ES512", "PS256"] = Field(
+        default="ES256", description="Algorithm of the signature; fits the key."
+    )
     key_id: str = Field(min_length=1, description="`kid` by which callers find the public key.")
     jwks_url: str | None = Field(default=None, description="`jku`: where callers find it.")
 
@@ -130,14 +132,24 @@ class ServerSettings(_Strict):
     max_contexts: int = Field(
         default=1000, ge=0, description="Contexts with an open task at once; 0: any number."
     )
-    push_notifications_enabled: bool = False
+    push_notifications_enabled: bool = Field(
+        default=False, description="Whether callers may have changes pushed to them."
+    )
     push_notification_allowed_hosts: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="Hosts, with their subdomains, that may be pushed."
     )
-    include_conversation_repair: bool = True
-    auth: AuthSettings | None = None
+    include_conversation_repair: bool = Field(
+        default=True,
+        description="Whether repair patterns are skills and speak to the user; else what they "
+        "say is in the data part alone.",
+    )
+    auth: AuthSettings | None = Field(
+        default=None, description="Who may call. Default: everybody, as one caller."
+    )
     card_requires_auth: bool = Field(default=False, description="Whether the card is private too.")
-    card_signing: CardSigningSettings | None = None
+    card_signing: CardSigningSettings | None = Field(
+        default=None, description="Key that signs the card."
+    )
     raw_sender_ids: bool = Field(
         default=False, description="Conversations named by the context id alone, as the host does."
     )
@@ -171,7 +183,7 @@ class ServerSettings(_Strict):
         default=None, description="Fernet key for push credentials in the database."
     )
     path: str = Field(default="/", pattern=r"^/", description="Path below which all is served.")
-    grpc: GrpcSettings | None = None
+    grpc: GrpcSettings | None = Field(default=None, description="A second port for gRPC.")
 
     @property
     def remembered_seconds(self) -> float:

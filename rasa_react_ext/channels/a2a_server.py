@@ -16,7 +16,7 @@ from sanic import Blueprint
 from rasa_react_ext.a2a_server import A2AService, ServerSettings, read_settings
 from rasa_react_ext.host.a2a.assistant import HostAssistant
 from rasa_react_ext.host.a2a.bridge import bridge
-from rasa_react_ext.host.a2a.requirement import check_block, check_sessions
+from rasa_react_ext.host.a2a.requirement import check_block, check_processes, check_sessions
 from rasa_react_ext.host.a2a.turn_channel import CHANNEL_NAME
 from rasa_react_ext.host.binding import settings_from
 from rasa_react_ext.host.refusal import refusing
@@ -111,6 +111,8 @@ class A2AServer(InputChannel):
         agent = self._agent()
         if agent is not None:
             check_sessions(agent)
+            with refusing():
+                check_processes(agent)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stop = asyncio.Event()
         self._serving = asyncio.create_task(

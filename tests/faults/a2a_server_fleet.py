@@ -65,7 +65,7 @@ class Fleet:
 
     async def start(self, port: int) -> Worker:
         """Start a process; returns when it answers."""
-        log = (self.folder / f"worker-{port}.log").open("ab")
+        log = self.log(port).open("ab")
         args = [str(self.folder), str(self.model), str(port), *(["native"] if self.native else [])]
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -82,12 +82,18 @@ class Fleet:
         async with httpx.AsyncClient(timeout=5) as http, asyncio.timeout(180):
             while True:
                 if process.returncode is not None:
-                    raise AssertionError((self.folder / f"worker-{port}.log").read_text()[-3000:])
+                    raise AssertionError(self.log(port).read_text()[-3000:])
                 with contextlib.suppress(httpx.HTTPError):
                     answer = await http.get(worker.url + "/.well-known/agent-card.json")
                     if answer.status_code == 200:
                         return worker
                 await asyncio.sleep(0.2)
+
+    def log(self, port: int) -> Path:
+        """What a process writes; kept where `A2A_LOAD_LOGS` says."""
+        folder = Path(os.environ.get("A2A_LOAD_LOGS", self.folder))
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"worker-{port}.log"
 
     async def kill(self, index: int) -> None:
         """Kill a process dead."""

@@ -46,7 +46,7 @@ class Run:
     """
 
     fleet: Fleet
-    http: httpx.AsyncClient
+    http: httpx.AsyncClient = field(default_factory=httpx.AsyncClient)
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     answered: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -226,10 +226,12 @@ async def _read_trackers(run: Run) -> None:
 
 async def _idle(run: Run) -> tuple[list[dict[str, Any]], list[int]]:
     counts = []
+    # Longer than the lease of turns whose worker was killed, and than a pause in a connection.
+    await asyncio.sleep(5)
     for worker in run.fleet.workers:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(60), httpx.AsyncClient() as http:
             while True:
-                health = (await run.http.get(worker.url + "/a2a/health")).json()
+                health = (await http.get(worker.url + "/a2a/health")).json()
                 if health["running_here"] == 0:
                     break
                 await asyncio.sleep(0.2)
@@ -247,22 +249,20 @@ async def test_b91_b90_b99_nothing_is_lost_doubled_or_mixed_while_workers_die(
     ports = [free_port() for _ in range(3)]
     entry = {"max_contexts": 0, "lease_seconds": 3}
     limits = httpx.Limits(max_connections=100)
-    async with (
-        fleet(bank(project), ports, entry) as workers,
-        httpx.AsyncClient(timeout=60, limits=limits) as http,
-    ):
-        run = Run(workers, http)
-        await _at_work(run, range(12))
+    async with fleet(bank(project), ports, entry) as workers:
+        run = Run(workers)
+        async with httpx.AsyncClient(timeout=60, limits=limits) as run.http:
+            await _at_work(run, range(12))
         before, memory_before = await _idle(run)
         began = time.monotonic()
         done = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            trouble = group.create_task(_trouble(run, done))
-            await _at_work(run, range(100, 100 + CONVERSATIONS))
-            done.set()
-            await trouble
+        async with httpx.AsyncClient(timeout=60, limits=limits) as run.http:
+            async with asyncio.TaskGroup() as group:
+                trouble = group.create_task(_trouble(run, done))
+                await _at_work(run, range(100, 100 + CONVERSATIONS))
+                done.set()
+                await trouble
         took = time.monotonic() - began
-        await asyncio.sleep(4)
         after, memory_after = await _idle(run)
         await _read_trackers(run)
         run.seconds.sort()

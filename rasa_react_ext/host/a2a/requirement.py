@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
+import structlog
+from rasa.constants import ENV_SANIC_WORKERS
 from rasa.core.agent import Agent
 from rasa.core.config.configuration import Configuration
+from rasa.core.lock_store import RedisLockStore
+from rasa.core.tracker_stores.tracker_store import InMemoryTrackerStore
 from rasa.exceptions import ValidationError
 from rasa.shared.utils.yaml import read_config_file
 
 from rasa_react_ext.a2a_server.settings import CHANNEL, HOST_KEYS
 from rasa_react_ext.errors import ConfigurationError
 
-__all__ = ["check_block", "check_sessions"]
+__all__ = ["check_block", "check_processes", "check_sessions"]
 
+_log = structlog.get_logger()
 BLOCK = "a2a_server"
 SESSION_CODE = "validation.a2a_server.incompatible_session_config"
 
@@ -38,6 +44,32 @@ def check_block() -> None:
         problem=f"{CHANNEL} in credentials.yml serves the same addresses.",
         fix=f"Move these keys there and remove the block: {', '.join(keys)}.",
     )
+
+
+def check_processes(agent: Agent) -> None:
+    """Refuse several workers that would not share dialogues; warn of locks that leak.
+
+    Raises:
+        ConfigurationError: The tracker store is the memory of each process.
+    """
+    workers = os.environ.get(ENV_SANIC_WORKERS, "1")
+    if not workers.isdigit() or int(workers) < 2:
+        return
+    tracker_store = getattr(agent.tracker_store, "_tracker_store", agent.tracker_store)
+    if isinstance(tracker_store, InMemoryTrackerStore):
+        raise ConfigurationError(
+            file="endpoints.yml",
+            key="tracker_store",
+            problem=f"{workers} workers would each have dialogues of their own.",
+            fix=f"Name a tracker store that they share, or run one ({ENV_SANIC_WORKERS}=1).",
+        )
+    if type(agent.lock_store) is RedisLockStore:
+        _log.warning(
+            "rasa_react_ext.a2a_server.lock_store_not_exclusive",
+            event_info="The lock store `redis` is not atomic: two workers may answer one "
+            "conversation at once. Use `concurrent_redis` or "
+            "`rasa_react_ext.locks.PostgresLockStore`.",
+        )
 
 
 def check_sessions(agent: Agent) -> None:
