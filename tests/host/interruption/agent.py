@@ -9,7 +9,7 @@ from typing import Any
 from rasa.agents.protocol.mcp.mcp_open_agent import MCPOpenAgent
 from rasa.agents.schemas import AgentToolResult
 
-__all__ = ["Slow", "Wordy", "begun", "let_go"]
+__all__ = ["Dozing", "Napping", "Slow", "Wordy", "begun", "let_go"]
 
 WAIT_SECONDS = 20.0
 
@@ -57,3 +57,24 @@ class Wordy(MCPOpenAgent):
     async def _read(self, arguments: dict[str, Any], context: Any) -> AgentToolResult:
         text = f"page {arguments['page']} " + "word " * 700
         return AgentToolResult(tool_name="read_page", result=text)
+
+
+class Napping(MCPOpenAgent):
+    """Has a tool that takes as long as it is told to."""
+
+    tool = "nap"
+
+    def get_custom_tool_definitions(self) -> list[dict[str, Any]]:
+        tool = _definition(self.tool, self._sleep)
+        tool["function"]["parameters"]["properties"]["seconds"] = {"type": "number"}
+        return [tool]
+
+    async def _sleep(self, arguments: dict[str, Any], context: Any) -> AgentToolResult:
+        await asyncio.sleep(arguments["seconds"])
+        return AgentToolResult(tool_name=self.tool, result="rested")
+
+
+class Dozing(Napping):
+    """The same under another name."""
+
+    tool = "doze"
