@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
+import os
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
+from rasa_react_ext.cli.quiet import host_kept_quiet
+from rasa_react_ext.cli.screen import Screen
 from rasa_react_ext.compatibility import check_host
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 HELP = "/slots shows slots, /trace where the record is, /cancel stops a turn, /stop ends."
-SHOWN = 100
 
 
 @click.command("chat")
@@ -45,7 +47,8 @@ def command(model: Path, endpoints: Path, sub_agents: Path, sender: str) -> None
     Uses the host's Python API; no server is started.
     """
     check_host()
-    asyncio.run(_chat(model, endpoints, sub_agents, sender))
+    with host_kept_quiet():
+        asyncio.run(_chat(model, endpoints, sub_agents, sender))
 
 
 async def _chat(model: Path, endpoints: Path, sub_agents: Path, sender: str) -> None:
@@ -84,8 +87,12 @@ async def _turn(
 ) -> None:
     async with asyncio.TaskGroup() as group:
         listener = group.create_task(_listen(session, screen, lines, waiting))
-        await session.say(text)
-        listener.cancel()
+        try:
+            await session.say(text)
+        except Exception as error:  # noqa: BLE001 - the host raises many kinds; the chat goes on
+            screen.failed(_reason(error))
+        finally:
+            listener.cancel()
 
 
 async def _listen(
@@ -127,74 +134,31 @@ def _typed_lines() -> asyncio.Queue[str | None]:
     lines: asyncio.Queue[str | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
+    def put(line: str | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is gone: nobody listens any more
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+
     def read() -> None:
-        for line in sys.stdin:
-            loop.call_soon_threadsafe(lines.put_nowait, line.strip())
-        loop.call_soon_threadsafe(lines.put_nowait, None)
+        for line in _raw_lines(sys.stdin.fileno()):
+            put(line.decode(errors="replace").strip())
+        put(None)
 
     threading.Thread(target=read, daemon=True, name="terminal input").start()
     return lines
 
 
-class Screen:
-    """Shows a conversation with rich (a `View`)."""
-
-    def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False)
-        self._streaming = False
-
-    def ask(self) -> None:
-        """Invite the user to type."""
-        if self._console.is_terminal:
-            self._console.print("[bold]you >[/bold] ", end="")
-
-    def note(self, text: str) -> None:
-        """Say something about the chat itself."""
-        self._line(text, "dim")
-
-    def piece(self, text: str) -> None:
-        """A piece of a streamed message."""
-        if not self._streaming:
-            self._console.print("bot > ", end="", style="bold cyan")
-            self._streaming = True
-        self._console.print(text, end="", markup=False)
-
-    def end(self, *, interrupted: bool) -> None:
-        """The end of a streamed message."""
-        if self._streaming:
-            self._console.print(" (stopped)" if interrupted else "", style="yellow")
-        self._streaming = False
-
-    def message(self, text: str) -> None:
-        """A whole message."""
-        self._console.print("bot > ", end="", style="bold cyan")
-        self._console.print(text, markup=False)
-
-    def tool_started(self, tool: str, arguments: dict[str, Any]) -> None:
-        """A tool begins to run."""
-        given = json.dumps(arguments, ensure_ascii=False)
-        self._line(f"  … {tool} {_short(given)}", "dim")
-
-    def tool_finished(self, tool: str, *, seconds: float | None, is_error: bool) -> None:
-        """A tool has answered."""
-        took = "" if seconds is None else f" in {seconds:.2f} s"
-        if is_error:
-            self._line(f"  ✗ {tool} failed{took}", "red")
-        else:
-            self._line(f"  ✓ {tool}{took}", "green")
-
-    def slot(self, name: str, value: Any) -> None:
-        """A slot has changed."""
-        self._line(
-            f"  {name} = {_short(json.dumps(value, ensure_ascii=False, default=str))}", "blue"
-        )
-
-    def _line(self, text: str, style: str) -> None:
-        if self._streaming:
-            self._console.print()
-            self._streaming = False
-        self._console.print(text, style=style, markup=False)
+def _raw_lines(file: int) -> Iterator[bytes]:
+    """Lines of a file, without Python's buffer: a thread that waits in it blocks the exit."""
+    rest = b""
+    while piece := os.read(file, 65536):
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+def _reason(error: BaseException) -> str:
+    """What is behind an error, on one line; the host's graph hides the cause in another."""
+    while error.__cause__ is not None and type(error).__name__ == "GraphComponentException":
+        error = error.__cause__
+    return " ".join(str(error).split()) or type(error).__name__

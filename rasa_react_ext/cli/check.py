@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import logging
-import warnings
-from collections.abc import Generator
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from rasa_react_ext.cli.failure import ExitCode
+from rasa_react_ext.cli.quiet import host_kept_quiet
 from rasa_react_ext.cli.report import show
 from rasa_react_ext.compatibility import check_host
 
@@ -39,7 +36,7 @@ def command(domain: str, data: tuple[str, ...], as_json: bool, offline: bool, pr
     """
     check_host()
     paths = list(data) or ["flows" if Path("flows").is_dir() else "data"]
-    with _host_kept_quiet():
+    with host_kept_quiet():
         from rasa_react_ext.host.inspection import inspect_project
 
         inspection = asyncio.run(inspect_project(domain=domain, data=paths, connect=not offline))
@@ -48,18 +45,3 @@ def command(domain: str, data: tuple[str, ...], as_json: bool, offline: bool, pr
     else:
         show(Console(highlight=False), inspection, prompts=prompts)
     return ExitCode.FOUND if inspection.has_errors else ExitCode.DONE
-
-
-@contextlib.contextmanager
-def _host_kept_quiet() -> Generator[None]:
-    """Without the host's warnings and logs, unless `--debug` asks for them."""
-    if click.get_current_context().find_object(bool):
-        yield
-        return
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(logging.NOTSET)

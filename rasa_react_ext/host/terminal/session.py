@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from rasa.cli.project_env import load_project_dotenv
 from rasa.core.agent import Agent, load_agent
 from rasa.core.channels.channel import UserMessage
 from rasa.core.config.configuration import Configuration
 from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
 from rasa.shared.core.constants import SLOTS_EXCLUDED_FOR_AGENT
+from rasa.tracing.backend_tracing_config import configure_backend_tracing
 from rasa.utils.log_utils import configure_structlog
 
 from rasa_react_ext.errors import ConfigurationError
@@ -90,8 +92,11 @@ async def loaded_session(
         ConfigurationError: There is no model, or the host cannot load it.
     """
     archive = _archive(model)
+    load_project_dotenv()
     configure_structlog(logging.CRITICAL)
     Configuration.initialise_endpoints(endpoints)
+    if endpoints.is_file():  # noqa: ASYNC240 - before anything else runs
+        configure_backend_tracing(str(endpoints))
     if sub_agents.is_dir():  # noqa: ASYNC240 - before anything else runs
         Configuration.initialise_sub_agents(sub_agents)
     settings = Configuration.get_instance()

@@ -1,0 +1,28 @@
+"""Keeps the host's own warnings and logs off the terminal of a command."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Generator
+
+import click
+
+__all__ = ["host_kept_quiet"]
+
+
+@contextlib.contextmanager
+def host_kept_quiet() -> Generator[None]:
+    """Without the host's warnings and logs while the block runs, unless `--debug` asks for them."""
+    if click.get_current_context().find_object(bool):
+        yield
+        return
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

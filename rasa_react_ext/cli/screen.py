@@ -1,0 +1,82 @@
+"""A conversation in the terminal, as it happens."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+
+__all__ = ["Screen"]
+
+SHOWN = 100
+
+
+class Screen:
+    """Shows a conversation with rich (a `View`)."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False)
+        self._streaming = False
+
+    def ask(self) -> None:
+        """Invite the user to type."""
+        if self._console.is_terminal:
+            self._console.print("[bold]you >[/bold] ", end="")
+
+    def note(self, text: str) -> None:
+        """Say something about the chat itself."""
+        self._line(text, "dim")
+
+    def failed(self, reason: str) -> None:
+        """A turn that the host gave up."""
+        self._line(f"The turn failed: {reason}", "red")
+
+    def piece(self, text: str) -> None:
+        """A piece of a streamed message."""
+        if not self._streaming:
+            self._console.print("bot > ", end="", style="bold cyan")
+            self._streaming = True
+        self._console.print(text, end="", markup=False)
+
+    def end(self, *, interrupted: bool) -> None:
+        """The end of a streamed message."""
+        if self._streaming:
+            self._console.print(" (stopped)" if interrupted else "", style="yellow")
+        self._streaming = False
+
+    def message(self, text: str) -> None:
+        """A whole message."""
+        self._console.print("bot > ", end="", style="bold cyan")
+        self._console.print(text, markup=False)
+
+    def tool_started(self, tool: str, arguments: dict[str, Any]) -> None:
+        """A tool begins to run."""
+        given = json.dumps(arguments, ensure_ascii=False)
+        self._line(f"  … {tool} {_short(given)}", "dim")
+
+    def tool_finished(self, tool: str, *, seconds: float | None, is_error: bool) -> None:
+        """A tool has answered."""
+        took = "" if seconds is None else f" in {seconds:.2f} s"
+        if is_error:
+            self._line(f"  ✗ {tool} failed{took}", "red")
+        else:
+            self._line(f"  ✓ {tool}{took}", "green")
+
+    def slot(self, name: str, value: Any) -> None:
+        """A slot has changed."""
+        self._line(
+            f"  {name} = {_short(json.dumps(value, ensure_ascii=False, default=str))}", "blue"
+        )
+
+    def _line(self, text: str, style: str) -> None:
+        if self._streaming:
+            self._console.print()
+            self._streaming = False
+        self._console.print(
+            text, style=style, markup=False, soft_wrap=not self._console.is_terminal
+        )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -1,0 +1,159 @@
+"""`rasa-react chat` with the trained sample, typed into from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from demo.backend import ROOT
+from rasa_react_ext.cli.chat import _converse
+from rasa_react_ext.cli.failure import ExitCode
+from rasa_react_ext.cli.screen import Screen
+from tests.sample import Sample, running_sample
+
+SECONDS = 90
+
+
+@pytest.fixture(scope="module")
+def sample() -> Iterator[Sample]:
+    with running_sample() as running:
+        yield running
+
+
+def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_with_the_input(
+    sample: Sample,
+) -> None:
+    done = _chat(
+        sample,
+        "How is Nordwind doing?\n/slots\n/trace\n/help\nI need an adviser on retirement, 50000\n",
+    )
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
+    shown = done.stdout
+    assert "bot > One moment, I look that up.\n" in shown
+    assert '  … find_symbol {"query": "Nordwind"}\n' in shown
+    assert "  ✓ fetch_live_price in " in shown
+    assert "bot > NWND trades at 110.96 EUR." in shown
+    assert "No slot is set." in shown
+    assert "No record: set trace_folder" in shown
+    assert shown.count("/slots shows slots") == 2
+    assert '  advisor_topic = "retirement"\n' in shown
+    # What the host keeps for itself is not the user's business.
+    for slot in ("flow_hashes", "session_started_metadata", "language"):
+        assert slot not in shown
+
+
+def test_stop_ends_the_chat_before_what_follows(sample: Sample) -> None:
+    done = _chat(sample, "/stop\nHow is Nordwind doing?\n")
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
+    assert "Nordwind" not in done.stdout
+
+
+def test_ctrl_c_ends_with_its_code_and_without_a_traceback(sample: Sample) -> None:
+    with subprocess.Popen(
+        _command(sample),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            while "Welcome" not in process.stdout.readline():
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == ExitCode.INTERRUPTED
+            assert process.stderr.read().strip() == ""
+        finally:
+            process.kill()
+
+
+def test_a_missing_model_is_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "rasa_react_ext.cli", "chat", "--model", str(tmp_path)],
+        cwd=tmp_path,
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == ExitCode.CONFIGURATION
+    (line,) = done.stderr.splitlines()
+    assert "there is no trained model here. Train the assistant first." in line
+
+
+class Talk:
+    """A conversation that does what its words say (stands in for `Session`)."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.cancelled = asyncio.Event()
+
+    async def say(self, text: str) -> None:
+        self.said.append(text)
+        if text == "wait":
+            await self.cancelled.wait()
+        if text == "fail":
+            raise RuntimeError("the disk is full")
+
+    def cancel(self) -> bool:
+        self.cancelled.set()
+        return True
+
+
+async def test_a_turn_that_the_host_gives_up_is_told_and_the_chat_goes_on() -> None:
+    talk, shown = await _talk("fail", "again", None)
+    assert talk.said == ["fail", "again"]
+    assert "The turn failed: the disk is full\n" in shown
+
+
+async def test_cancel_stops_the_turn_that_runs_and_lines_typed_meanwhile_wait() -> None:
+    talk, shown = await _talk("wait", "next", "/cancel", "/cancel", None)
+    assert talk.said == ["wait", "next"]
+    assert shown.count("Stopping the turn …\n") >= 1
+
+
+async def test_cancel_without_a_turn_says_so() -> None:
+    _, shown = await _talk("/cancel", None)
+    assert shown == "Nothing runs.\n"
+
+
+async def _talk(*typed: str | None) -> tuple[Talk, str]:
+    file = io.StringIO()
+    lines: asyncio.Queue[str | None] = asyncio.Queue()
+    for line in typed:
+        lines.put_nowait(line)
+    talk: Any = Talk()
+    async with asyncio.timeout(5):
+        await _converse(talk, Screen(Console(file=file, width=80)), lines)
+    return talk, file.getvalue()
+
+
+def _chat(sample: Sample, typed: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        _command(sample),
+        cwd=ROOT,
+        env=dict(os.environ),
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def _command(sample: Sample) -> list[str]:
+    archive = str(sample.archive)
+    return [sys.executable, "-u", "-m", "rasa_react_ext.cli", "chat", "--model", archive]

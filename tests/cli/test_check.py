@@ -1,0 +1,153 @@
+"""`rasa-react check` as a person and as CI see it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from demo.backend import ROOT
+from demo.market import running_market
+from rasa_react_ext.cli.failure import ExitCode
+from rasa_react_ext.cli.report import show
+
+PARTS = ("config.yml", "endpoints.yml", "domain.yml", "flows", "sub_agents")
+SECONDS = 90
+
+
+@pytest.fixture(scope="module")
+def market() -> Iterator[str]:
+    with running_market() as url:
+        yield url
+
+
+@pytest.fixture
+def sample(market: str, tmp_path: Path) -> Path:
+    """A copy of the sample with what it needs in a file .env, as the host's command line reads."""
+    for part in PARTS:
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, tmp_path / part)
+    (tmp_path / ".env").write_text(
+        f"WEALTH_DESK_MARKET_URL={market}\n"
+        "WEALTH_DESK_COMMANDS_MODEL=commands\n"
+        "WEALTH_DESK_AGENTS_MODEL=gpt-4o\n"
+        "OPENAI_BASE_URL=http://127.0.0.1:9/v1\n"
+        "OPENAI_API_KEY=offline\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def test_json_is_all_that_is_printed_and_needs_neither_licence_nor_model(sample: Path) -> None:
+    done = _check(sample, "--json")
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
+    told = json.loads(done.stdout)
+    assert told["findings"] == []
+    assert [agent["name"] for agent in told["agents"]] == ["advisor_booking", "stock_explorer"]
+    assert told["agents"][0]["servers"] == ["market: ready"]
+    assert not list(sample.glob("models/*"))
+
+
+def test_errors_are_the_exit_code_and_lines_that_an_editor_can_jump_to(sample: Path) -> None:
+    config = sample / "config.yml"
+    config.write_text(
+        config.read_text(encoding="utf-8").rstrip() + "\n    max_stepz: 4\n", encoding="utf-8"
+    )
+    done = _check(sample, "--offline")
+    assert (done.returncode, done.stderr) == (ExitCode.FOUND, "")
+    number = len(config.read_text(encoding="utf-8").splitlines())
+    assert f"error config.yml:{number}\n" in done.stdout
+    assert "Did you mean 'max_steps'?" in done.stdout
+    assert "1 error, 0 warnings" in done.stdout
+    assert "market: not asked" in done.stdout
+
+
+def test_a_folder_without_a_project_is_no_traceback(tmp_path: Path) -> None:
+    done = _check(tmp_path)
+    assert (done.returncode, done.stderr) == (ExitCode.FOUND, "")
+    assert "error config.yml" in done.stdout
+    assert "in the project's folder" in done.stdout
+
+
+@pytest.mark.parametrize("width", [32, 80, 240])
+def test_a_terminal_of_any_width_shows_every_word(width: int) -> None:
+    page = _drawn(width)
+    assert max(map(len, page.splitlines())) <= width
+    words = page.split()
+    for word in ("error", "[brackets]", "desk", "market:", "ready", "explain", "else."):
+        assert word in words
+    assert "1 error, 1 warning" in page
+
+
+def test_where_there_is_no_terminal_a_line_stays_a_line() -> None:
+    page = _drawn(None)
+    assert "  this [brackets] value is unknown, which takes some words to explain\n" in page
+    assert "\x1b" not in page
+
+
+def test_the_prompt_is_shown_only_when_asked_for() -> None:
+    assert "You are [one] specialist." not in _drawn(None)
+    assert "You are [one] specialist." in _drawn(None, prompts=True)
+
+
+def test_the_keys_of_the_json_are_documented() -> None:
+    from rasa_react_ext.host.inspection import AgentView, Finding
+
+    page = (ROOT / "docs" / "watch.md").read_text(encoding="utf-8")
+    for kind, name in ((Finding, "findings"), (AgentView, "agents")):
+        rows = {row.split("`")[1] for row in page.splitlines() if row.startswith(f"| `{name}[].")}
+        assert rows == {f"{name}[].{field.name}" for field in dataclasses.fields(kind)}
+
+
+def _drawn(width: int | None, *, prompts: bool = False) -> str:
+    from rasa_react_ext.host.inspection import AgentView, Finding, Inspection
+
+    inspection = Inspection()
+    inspection.agents.append(
+        AgentView(
+            name="desk",
+            kind="task",
+            flows=["booking"],
+            servers=["market: ready"],
+            tools=[f"tool_{number}" for number in range(12)],
+            prompt="You are [one] specialist.",
+            prompt_tokens=12,
+        )
+    )
+    inspection.add(
+        Finding(
+            file="config.yml",
+            line=7,
+            key="policies: max_stepz",
+            problem="this [brackets] value is unknown, which takes some words to explain",
+            fix="Write something else.",
+        )
+    )
+    inspection.add(Finding(level="warning", file="endpoints.yml", problem="slow"))
+    file = io.StringIO()
+    terminal: dict[str, Any] = {"force_terminal": True, "width": width, "color_system": None}
+    show(Console(file=file, **(terminal if width else {})), inspection, prompts=prompts)
+    return file.getvalue()
+
+
+def _check(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    kept = ("HOME", "PATH", "LANG")
+    return subprocess.run(
+        [sys.executable, "-m", "rasa_react_ext.cli", "check", *arguments],
+        cwd=folder,
+        env={name: os.environ[name] for name in kept if name in os.environ},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
