@@ -10,6 +10,7 @@ from a2a.types import AgentCard, Artifact, Message, Part, StreamResponse, Task
 from rasa_react_ext.a2a_wire.assembly import Assembly
 from rasa_react_ext.a2a_wire.card import card_from_json, has_push, has_streaming, interface_urls
 from rasa_react_ext.a2a_wire.part import (
+    artifact_text,
     data_of,
     file_of,
     message_text,
@@ -30,6 +31,7 @@ __all__ = [
     "State",
     "StreamResponse",
     "Task",
+    "artifact_text",
     "card_from_json",
     "data_of",
     "failed_task",

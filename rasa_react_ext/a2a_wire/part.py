@@ -11,6 +11,7 @@ from a2a.types import Message, Part, Role
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 __all__ = [
+    "artifact_text",
     "data_of",
     "file_of",
     "message_text",
@@ -46,6 +47,31 @@ def parts_text(parts: Iterable[Part]) -> str:
         elif part.HasField("raw"):
             lines.append(f"File: {part.filename or part.media_type or 'unnamed'}")
     return "\n".join(lines).strip()
+
+
+def artifact_text(parts: Iterable[Part]) -> str:
+    """What a user is shown of an artifact, whose texts may be the pieces of a stream.
+
+    Nothing in the protocol tells pieces from paragraphs. They are joined as they are, unless
+    one ends as a sentence does and the next begins as one, with no space between them.
+    """
+    shown = ""
+    for part in parts:
+        text = part.text if part.HasField("text") else parts_text([part])
+        if not text:
+            continue
+        apart = not part.HasField("text") or _is_paragraph(shown, text)
+        shown += f"\n{text}" if shown and apart else text
+    return shown.strip()
+
+
+def _is_paragraph(before: str, after: str) -> bool:
+    last = before.rpartition("\n")[2]
+    ends = before[-1:] in ".!?:" and " " in last
+    return last.startswith("File: ") or (ends and (after[:1].isupper() or after[:2] in _BULLETS))
+
+
+_BULLETS = ("- ", "* ")
 
 
 def message_text(message: Message) -> str:

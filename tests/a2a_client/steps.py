@@ -17,7 +17,7 @@ from rasa_react_ext.a2a_client import (
     Settled,
     Update,
 )
-from rasa_react_ext.a2a_wire import message_text, outbound_message, parts_text
+from rasa_react_ext.a2a_wire import artifact_text, message_text, outbound_message
 from tests.a2a_client.remote import Remote
 
 
@@ -63,7 +63,7 @@ def told(updates: list[Update]) -> list[str]:
             short.append(f"message: {message_text(update.message)}")
         elif isinstance(update, Settled):
             texts = [message_text(update.task.status.message)]
-            texts += [parts_text(artifact.parts) for artifact in update.task.artifacts]
+            texts += [artifact_text(artifact.parts) for artifact in update.task.artifacts]
             short.append(f"{update.state}: {' | '.join(text for text in texts if text)}")
     return short
 

@@ -55,9 +55,7 @@ async def test_every_outcome_comes_back_without_streaming(order: str, expected: 
     with remote(streaming=False) as agent:
         async with connected(agent) as connection:
             # Words on the way are only seen by those who listen.
-            assert told(await send(connection, order))[-1] == expected[-1].replace(
-                "Hello, world!", "Hello, \nworld\n!"
-            )
+            assert told(await send(connection, order))[-1] == expected[-1]
     assert agent.done.total() == 1
 
 
@@ -92,7 +90,7 @@ async def test_a_broken_stream_loses_and_doubles_nothing(cut_after: int) -> None
     with remote(cut_after=cut_after) as agent:
         async with connected(agent) as connection:
             updates = told(await send(connection, "stream"))
-    assert updates[-1] in {"completed: Hello, world!", "completed: Hello, \nworld\n!"}
+    assert updates[-1] == "completed: Hello, world!"
     assert updates.count("… One moment.") <= 1
     assert agent.done == {"stream": 1}
 

@@ -7,6 +7,7 @@ from a2a.types import Message, Part, Role
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from rasa_react_ext.a2a_wire import (
+    artifact_text,
     data_of,
     message_text,
     outbound_message,
@@ -28,6 +29,28 @@ RAW = Part(raw=b"abc", filename="b.bin")
 def test_texts_and_file_addresses_are_shown_one_per_line() -> None:
     parts = [Part(text="See:"), data({"x": 1}), URL, RAW]
     assert parts_text(parts) == "See:\nFile: https://example.com/a.pdf\nFile: b.bin"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "shown"),
+    [
+        (["Hello, ", "world", "!"], "Hello, world!"),
+        (["inter", "national", " law."], "international law."),
+        (["3", ".", "14"], "3.14"),
+        (["One is here.", " Two is there."], "One is here. Two is there."),
+        (["The first part.", "The second part."], "The first part.\nThe second part."),
+        (["Found these:", "- a", "- b"], "Found these:\n- a- b"),
+    ],
+)
+def test_b81_pieces_of_an_artifact_are_joined_and_paragraphs_kept_apart(
+    pieces: list[str], shown: str
+) -> None:
+    assert artifact_text([Part(text=piece) for piece in pieces]) == shown
+
+
+def test_files_of_an_artifact_stand_on_lines_of_their_own() -> None:
+    parts = [Part(text="See"), URL, Part(text="and more")]
+    assert artifact_text(parts) == "See\nFile: https://example.com/a.pdf\nand more"
 
 
 @pytest.mark.parametrize("value", [{"n": 3, "f": 0.5, "l": [1, None]}, [1, 2], "s", True, None])

@@ -45,7 +45,7 @@ LOG = os.environ.get("A2A_CLIENT_LOG", "")
 AT_ONCE = 8
 START_SECONDS = 120.0
 SETTLE_SECONDS = 420.0
-LOCK_LIFETIME = "20"
+LOCK_LIFETIME = "45"
 
 
 @dataclass
@@ -168,6 +168,8 @@ async def prepared(
                 process.kill()
             await process.wait()
         load.users.stop()
+        if LOG:
+            load.log.close()
         if load.saved is not None:
             load.saved.engine.dispose()
         if admin is not None:

@@ -43,6 +43,7 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "State",
         "StreamResponse",
         "Task",
+        "artifact_text",
         "card_from_json",
         "data_of",
         "failed_task",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rasa_react_ext.a2a_wire import message_text, parts_text
+from rasa_react_ext.a2a_wire import artifact_text, message_text
 
 if TYPE_CHECKING:
     from rasa_react_ext.a2a_wire import Task
@@ -19,7 +19,7 @@ def full_reply(task: Task) -> str:
     status = message_text(task.status.message) if task.status.HasField("message") else ""
     texts = [status] if status else []
     for artifact in task.artifacts:
-        text = parts_text(artifact.parts)
+        text = artifact_text(artifact.parts)
         if text and not any(_place(_lines(seen), _lines(text)) >= 0 for seen in texts):
             texts.append(text)
     return "\n".join(texts)
