@@ -7,6 +7,7 @@ run lives on the object: one instance serves all conversations at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rasa.agents.core.types import ProtocolType
@@ -28,6 +29,7 @@ from rasa_react_ext.host.definition import (
     tools_now,
 )
 from rasa_react_ext.host.exit_slot import fillable
+from rasa_react_ext.host.mcp.settings import McpServerSettings
 from rasa_react_ext.host.older_hook import through_process_output
 from rasa_react_ext.host.own_execution import execute_default
 from rasa_react_ext.host.python_tool import as_tool
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from rasa.agents.schemas.agent_input import AgentInputSlot
     from rasa.core.available_agents import AgentConfig, AgentMCPServerConfig, ProtocolConfig
     from rasa.core.channels import OutputChannel
+
+    from rasa_react_ext.engine.port import ToolSource
+    from rasa_react_ext.mcp_pool import ServerSpec
 
 __all__ = ["ReActAgent"]
 
@@ -88,8 +93,8 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
         self.turn_timeout = float(timeout) if timeout is not None else None
         self.process = process.current()
         self.python_tools = tuple(as_tool(custom) for custom in self._custom_tools)
-        self.specs = [server_spec(server, name, max_retries) for server in self.servers]
-        self.mcp_tools, self.pooled = server_tools(self.process, self.servers, self.specs, name)
+        self._max_connect_retries = max_retries
+        self._reach: Mapping[str, McpServerSettings] = {}
         self._model: HostChatModel | None = None
         self._model_client: object = None
 
@@ -129,7 +134,39 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
             **{key: given.get(key) for key in passed},
         )
 
+    def configure(self, settings: AgentSettings, reach: Mapping[str, McpServerSettings]) -> None:
+        """Take the settings, before the first use.
+
+        Args:
+            settings: Values that hold for this agent.
+            reach: How servers are reached beyond what the host's list says, by name.
+
+        Raises:
+            ConfigurationError: A server is not there, or what is said of it is wrong.
+        """
+        self.settings = settings
+        self._reach = reach
+        self.specs = self._specs()
+
+    def _specs(self) -> list[ServerSpec]:
+        given = (self._name, self._max_connect_retries)
+        reach = (self._reach.get(server.name, McpServerSettings()) for server in self.servers)
+        return [
+            server_spec(server, *given, way)
+            for server, way in zip(self.servers, reach, strict=True)
+        ]
+
     # What the agent is made of
+
+    @cached_property
+    def specs(self) -> list[ServerSpec]:
+        """How the agent's servers are reached."""
+        return self._specs()
+
+    @cached_property
+    def mcp_tools(self) -> ToolSource:
+        """The tools of the agent's servers."""
+        return server_tools(self.process, self.servers, self.specs, self._name)
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from rasa.shared.utils.yaml import read_config_file
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents, register
-from rasa_react_ext.host.check import check_flows
+from rasa_react_ext.host.check import check_direct_calls, check_flows
 from rasa_react_ext.host.external.build import build_external_agents, external_names
 from rasa_react_ext.host.external.watch import register_watch
 from rasa_react_ext.host.observe.environment import configure_from_environment
@@ -90,6 +90,7 @@ def check_settings(policy: Mapping[str, Any]) -> None:
         ConfigurationError: A key or a value is wrong, or an agent is not there.
     """
     settings = settings_from(policy)
+    settings.check_servers(_server_names())
     agents = Configuration.get_instance().available_agents.agents
     known = list(agents)
     if known:
@@ -110,15 +111,16 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     agents = configuration.available_agents.agents
     settings = settings_from(policy)
     settings.check_agents(list(agents))
+    settings.check_servers(_server_names())
     check_kinds(settings, external_names(agents))
     domain, flows = _stored(storage)
     if domain is not None and flows is not None:
         check_flows(flows, domain, agents)
-    built = build_agents(agents, configuration.endpoints)
+        check_direct_calls(flows, settings.deployment.mcp_servers)
+    built = build_agents(agents, configuration.endpoints, settings)
     external = build_external_agents(agents, configuration.endpoints, settings)
     checks = slot_checks(domain) if domain is not None else {}
     for agent in built.values():
-        agent.settings = settings.for_agent(agent.name)
         agent.slot_checks = checks
     if configuration.endpoints.privacy and any(a.settings.memory != "off" for a in built.values()):
         _warn_privacy()
@@ -136,6 +138,11 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
         agents=sorted({name for name, _ in (*built, *external)}),
         event_info=f"Sub agents run on rasa_react_ext ({POLICY_PLACE}).",
     )
+
+
+def _server_names() -> list[str]:
+    """Names in the host's own `mcp_servers:`."""
+    return [server.name for server in Configuration.get_instance().endpoints.mcp_servers or ()]
 
 
 def _warn_privacy() -> None:

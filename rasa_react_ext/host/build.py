@@ -24,6 +24,7 @@ from rasa_react_ext.host.agent import ReActAgent
 from rasa_react_ext.host.check import check_agent
 from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.external.agent import ExternalAgent
+from rasa_react_ext.host.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,11 +36,14 @@ __all__ = ["agent_class", "build_agents", "register"]
 
 PROTOCOLS = (ProtocolType.MCP_OPEN, ProtocolType.MCP_TASK)
 _HOST_NAMES = {ProtocolType.MCP_OPEN: "MCPOpenAgent", ProtocolType.MCP_TASK: "MCPTaskAgent"}
+_DEFAULTS = Settings()
 _log = structlog.get_logger()
 
 
 def build_agents(
-    agents: Mapping[str, AgentConfig], endpoints: AvailableEndpoints
+    agents: Mapping[str, AgentConfig],
+    endpoints: AvailableEndpoints,
+    settings: Settings = _DEFAULTS,
 ) -> dict[tuple[str, ProtocolType], ReActAgent]:
     """Our object for every MCP sub agent, under both kinds of protocol.
 
@@ -55,6 +59,7 @@ def build_agents(
         for protocol in PROTOCOLS:
             agent = agent_class(config, protocol).from_config(resolved)
             agent.kind_protocol = protocol
+            agent.configure(settings.for_agent(name), settings.deployment.mcp_servers)
             built[name, protocol] = agent
     return built
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from rasa.shared.core.domain import Domain
     from rasa.shared.core.flows import FlowsList
 
-__all__ = ["check_agent", "check_flows"]
+    from rasa_react_ext.host.mcp.settings import McpServerSettings
+
+__all__ = ["check_agent", "check_direct_calls", "check_flows"]
 
 _log = structlog.get_logger()
 
@@ -148,6 +150,27 @@ def check_flows(flows: FlowsList, domain: Domain, agents: Mapping[str, AgentConf
                     )
                 if not fillable(slots[slot].type_name, slots[slot].mappings):
                     _warn_unfillable(step.call, flow.id, slot)
+
+
+def check_direct_calls(flows: FlowsList, reach: Mapping[str, McpServerSettings]) -> None:
+    """Check the `call` steps that use a tool of an MCP server without an agent.
+
+    The host makes these calls itself and knows only the address in its own list.
+
+    Raises:
+        ConfigurationError: The server is reached in a way that the host does not know.
+    """
+    for flow in flows.underlying_flows:
+        for step in flow.steps:
+            server = step.mcp_server if isinstance(step, CallFlowStep) else None
+            way = reach[server].transport if server and server in reach else "http"
+            if way != "http":
+                raise ConfigurationError(
+                    file=f"flow {flow.id!r}",
+                    key=f"steps: {step.id}: mcp_server",
+                    problem=f"the host calls this tool itself, and not over {way}.",
+                    fix=f"Let an agent call it, or reach {server!r} over http.",
+                )
 
 
 def _warn_unfillable(agent: str, flow: str, slot: str) -> None:

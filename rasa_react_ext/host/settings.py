@@ -8,8 +8,9 @@ by deployment stays in endpoints.yml only (design D6).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -22,11 +23,13 @@ from pydantic import (
 )
 
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.host.mcp.settings import McpServerSettings
 
 __all__ = [
     "AgentSettings",
     "DeploymentSettings",
     "EngineSettings",
+    "McpServerSettings",
     "Settings",
     "ShareSettings",
     "check_kinds",
@@ -39,7 +42,7 @@ DEFAULT_STORE = ".rasa/rasa_react_ext.db"
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class ShareSettings(_Strict):
@@ -175,6 +178,11 @@ class DeploymentSettings(_Strict):
     agents: dict[str, AgentSettings] = Field(
         default_factory=dict, description="Overrides config.yml without a new training."
     )
+    mcp_servers: dict[str, McpServerSettings] = Field(
+        default_factory=dict,
+        description="How MCP servers are really reached, by the names they have in the host's "
+        "own `mcp_servers:`.",
+    )
     trace_folder: str | None = Field(
         default=None,
         description="Folder for the JSON-lines record of each conversation. Default: no record.",
@@ -224,6 +232,22 @@ class Settings(_Strict):
                         problem="there is no such sub agent.",
                         fix=_nearest(name, known) or "Remove the entry or add the agent.",
                     )
+
+    def check_servers(self, known: list[str]) -> None:
+        """Refuse ways to servers that the host's own list does not have.
+
+        Raises:
+            ConfigurationError: Names the key and the nearest server.
+        """
+        for name in self.deployment.mcp_servers:
+            if name not in known:
+                raise ConfigurationError(
+                    file="endpoints.yml",
+                    key=f"{SECTION}: mcp_servers: {name}",
+                    problem="the file's own `mcp_servers:` has no server of this name.",
+                    fix=_nearest(name, known)
+                    or f"Add `- name: {name}` there with type http and any http url.",
+                )
 
 
 def check_kinds(settings: Settings, external: Collection[str]) -> None:
@@ -291,18 +315,26 @@ def _validated(model: type[_Model], values: Mapping[str, Any], file: str, place:
         problem, fix = f"{first['msg']}.", "Correct the value."
         if first["type"] == "extra_forbidden":
             problem = "this key is unknown."
-            keys = _keys_at(model, path[:-1])
+            keys = _keys_at(model, first["loc"][:-1])
             fix = _nearest(path[-1], keys) or f"The keys are: {', '.join(sorted(keys))}."
         raise ConfigurationError(
             file=file, key=": ".join([place, *path]), problem=problem, fix=fix
         ) from error
 
 
-def _keys_at(model: type[BaseModel], path: list[str]) -> list[str]:
-    """Keys allowed at a place; below `agents: NAME:` those of an agent."""
-    if path[-1:] == ["share"]:
-        return list(ShareSettings.model_fields)
-    return list(AgentSettings.model_fields if path else model.model_fields)
+def _keys_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """Keys allowed at a place; steps that are names given by the user lead nowhere new."""
+    place: object = model
+    for step in path:
+        if isinstance(place, type) and issubclass(place, BaseModel):
+            place = place.model_fields[str(step)].annotation
+            if isinstance(place, UnionType):  # an optional part
+                place = get_args(place)[0]
+        elif get_origin(place) is dict:
+            place = get_args(place)[1]
+    assert isinstance(place, type)
+    assert issubclass(place, BaseModel)
+    return list(place.model_fields)
 
 
 def _nearest(word: str, known: list[str]) -> str:

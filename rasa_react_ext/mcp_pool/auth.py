@@ -93,6 +93,7 @@ class ClientCredentials(httpx.Auth):
         client_secret: str,
         scope: str | None = None,
         audience: str | None = None,
+        timeout_seconds: float = _TOKEN_SECONDS,
     ) -> None:
         """Keep what is needed to ask for tokens.
 
@@ -102,6 +103,7 @@ class ClientCredentials(httpx.Auth):
             client_secret: Its secret.
             scope: Scopes to ask for, separated by spaces.
             audience: Server the token is meant for, where the endpoint wants to know.
+            timeout_seconds: Time the token endpoint has for each step of an answer.
         """
         self._url = token_url
         pair = f"{quote_plus(client_id)}:{quote_plus(client_secret)}"
@@ -111,6 +113,7 @@ class ClientCredentials(httpx.Auth):
             self._form["scope"] = scope
         if audience:
             self._form["audience"] = audience
+        self._timeout_seconds = timeout_seconds
         self._token = ""
         self._renew_at = 0.0
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
@@ -139,7 +142,7 @@ class ClientCredentials(httpx.Auth):
             self._url,
             data=self._form,
             headers={"Authorization": self._basic, "Accept": "application/json"},
-            extensions={"timeout": httpx.Timeout(_TOKEN_SECONDS).as_dict()},
+            extensions={"timeout": httpx.Timeout(self._timeout_seconds).as_dict()},
         )
 
     def _take(self, status: int, body: bytes) -> None:

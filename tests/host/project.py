@@ -101,6 +101,7 @@ class Project:
         folder: Where they are written.
         model_url: Base URL of the model.
         servers: URL of each MCP server, by name.
+        params: Further keys of these servers, by name.
         agents: The config.yml of each sub agent, by name.
         policies: The `policies:` of config.yml.
         section: Keys of the `rasa_react_ext:` section of endpoints.yml.
@@ -111,6 +112,7 @@ class Project:
     folder: Path
     model_url: str
     servers: Mapping[str, str]
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     agents: Mapping[str, Mapping[str, Any]] = field(
         default_factory=lambda: {"clerk": agent_config()}
     )
@@ -180,7 +182,8 @@ class Project:
             "endpoints.yml": {
                 "model_groups": [self._group("commands"), self._group("agents")],
                 "mcp_servers": [
-                    {"name": name, "url": url, "type": "http"} for name, url in self.servers.items()
+                    {"name": name, "url": url, "type": "http", **self.params.get(name, {})}
+                    for name, url in self.servers.items()
                 ],
                 "rasa_react_ext": {"store": str(self.folder / "store.db"), **self.section},
             },

@@ -28,11 +28,11 @@ async def agent_at_work(
     from rasa.agents.core.types import ProtocolType
 
     configuration = project.open()
-    wanted = read_settings(settings or {}, {"store": str(project.folder / "store.db")})
+    section = {"store": str(project.folder / "store.db"), **project.section}
+    wanted = read_settings(settings or {}, section)
     process.current().configure(wanted)
-    agents = build_agents(configuration.available_agents.agents, configuration.endpoints)
+    agents = build_agents(configuration.available_agents.agents, configuration.endpoints, wanted)
     agent = agents["clerk", ProtocolType.MCP_TASK if task else ProtocolType.MCP_OPEN]
-    agent.settings = wanted.for_agent("clerk")
     try:
         yield agent
     finally:
