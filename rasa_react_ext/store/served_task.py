@@ -133,6 +133,11 @@ class ServedTasks:
     async def record(self, change: Change) -> bool:
         """Store a change; False if the task or its turn was changed by another since."""
         async with self._database.transaction() as connection:
+            if change.ended:
+                # First, in the order in which a claim locks them too.
+                await connection.execute(
+                    context.update().where(context.c.task_id == change.task_id).values(task_id=None)
+                )
             pushes = (await connection.execute(_advance(change))).one_or_none()
             if pushes is None or not await _end_turn(connection, change.end):
                 await connection.rollback()
@@ -140,10 +145,6 @@ class ServedTasks:
             await insert_events(connection, change.task_id, change.events)
             if change.pushed and pushes.push:
                 await connection.execute(_outbox(change))
-            if change.ended:
-                await connection.execute(
-                    context.update().where(context.c.task_id == change.task_id).values(task_id=None)
-                )
         return True
 
     async def request_cancel(self, task_id: str) -> None:

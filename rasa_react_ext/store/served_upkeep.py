@@ -48,8 +48,10 @@ class ServedUpkeep:
                     )
                 ).scalars()
             )
+        async with self._database.transaction() as connection:
             for table in (event, push_config, push_outbox, task) if old else ():
                 await connection.execute(table.delete().where(table.c.task_id.in_(old)))
+        async with self._database.transaction() as connection:
             await connection.execute(
                 context.delete().where(
                     context.c.task_id.is_(None), context.c.last_seen < now - kept_seconds

@@ -79,14 +79,24 @@ class Fleet:
         )
         log.close()
         worker = Worker(port, process)
-        async with httpx.AsyncClient(timeout=5) as http, asyncio.timeout(180):
+        try:
+            async with asyncio.timeout(180):
+                await self._until_it_answers(worker)
+        except BaseException:
+            process.kill()
+            await process.wait()
+            raise
+        return worker
+
+    async def _until_it_answers(self, worker: Worker) -> None:
+        async with httpx.AsyncClient(timeout=5) as http:
             while True:
-                if process.returncode is not None:
-                    raise AssertionError(self.log(port).read_text()[-3000:])
+                if worker.process.returncode is not None:
+                    raise AssertionError(self.log(worker.port).read_text()[-3000:])
                 with contextlib.suppress(httpx.HTTPError):
                     answer = await http.get(worker.url + "/.well-known/agent-card.json")
                     if answer.status_code == 200:
-                        return worker
+                        return
                 await asyncio.sleep(0.2)
 
     def log(self, port: int) -> Path:

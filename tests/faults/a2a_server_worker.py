@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -20,6 +21,9 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 async def main(folder: Path, model: str, port: int, native: bool) -> None:
     """Serve until told to stop."""
     os.chdir(folder)
+    from rasa.utils.log_utils import configure_structlog
+
+    configure_structlog(logging.WARNING)
     from rasa.core.agent import load_agent
     from rasa.core.config.configuration import Configuration
     from rasa.core.run import configure_app
