@@ -54,19 +54,35 @@ def _file(task: asyncio.Task[Any]) -> str:
     return str(getattr(getattr(task.get_coro(), "cr_code", None), "co_filename", ""))
 
 
-async def rest(url: str, text: str, *, stream: bool = False, sender: str = "anna") -> list[str]:
-    """Say something over REST; the texts of the answer, or its pieces."""
+async def rest(
+    url: str, text: str, *, stream: bool = False, break_in_after: int | None = None
+) -> list[str]:
+    """Say something over REST as `anna`; the texts of the answer, or its pieces.
+
+    Args:
+        url: Base URL of the application.
+        text: What is said.
+        stream: Whether the answer is asked for in pieces.
+        break_in_after: After so many pieces the user breaks in.
+    """
     query = "?stream=true" if stream else ""
-    body = {"sender": sender, "message": text}
+    body = {"sender": "anna", "message": text}
     async with (
         asyncio.timeout(SECONDS),
         aiohttp.ClientSession() as session,
         session.post(f"{url}/webhooks/rest/webhook{query}", json=body) as response,
     ):
         assert response.status == 200
-        if stream:
-            return [json.loads(line)["text"] async for line in response.content]
-        return [message["text"] for message in await response.json()]
+        if not stream:
+            return [message["text"] for message in await response.json()]
+        pieces: list[str] = []
+        async for line in response.content:
+            pieces.append(json.loads(line)["text"])
+            if len(pieces) == break_in_after:
+                place = f"{url}/webhooks/rest/cancel_background_tasks/anna"
+                async with session.post(place) as cancelled:
+                    assert await cancelled.json() == {"cancelled": True}
+        return pieces
 
 
 class Receiver:

@@ -132,6 +132,25 @@ async def test_d3_9_a_socket_io_client_gets_before_the_tools_run_what_is_on_reco
     assert door.heard == expected
 
 
+async def test_d3_10_a_user_who_breaks_in_over_rest_has_on_record_what_was_shown(
+    project: Project, script: Script, door: Door, free_port: Port
+) -> None:
+    from rasa.core.channels.rest import RestInput
+
+    story = "Once upon a time there was a door that nobody could open, however they knocked."
+    slowly = {"text": story, "stream": {"chunk_chars": 6, "interval_seconds": 0.2}}
+    async with knocking(project, script, on=True) as agent:
+        script({"when": {**AGENTS, "user": "start shop"}, "answer": slowly}, *RULES)
+        async with serving(agent, free_port(), RestInput()) as url:
+            shown = await rest(url, "start shop", stream=True, break_in_after=3)
+            recorded = uttered(await agent.tracker_store.retrieve("anna"))
+            again = await rest(url, "yes please")
+    assert story.startswith("".join(shown))
+    assert len("".join(shown)) < len(story)
+    assert recorded == ["".join(shown).strip()]
+    assert again == [CLOSING, *FLOW], "the flow lives on"
+
+
 def _opening(door: Door, on: bool) -> Callable[[str], None]:
     """Notes what is heard; the door opens when the filler has come, or at once without."""
     if not on:
