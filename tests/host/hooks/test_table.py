@@ -22,7 +22,7 @@ FAILS = ("raises", "fails", "keeps_the_assistant_from_starting", "leaves_the_def
 
 def test_every_hook_of_the_table_has_a_test_and_every_test_a_row() -> None:
     tests = set(_tests())
-    rows = _rows("Documented hooks", "Class constants", "Older forms")
+    rows = _rows("Documented hooks", "Hooks of a server", "Class constants", "Older forms")
     without = {row for row in rows if not any(_names(test, row) for test in tests)}
     strange = {test for test in tests if not any(_names(test, row) for row in rows)}
     assert without == set()
