@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,38 +98,39 @@ class Intake:
             streaming=streaming,
         )
         opening = None if stored is not None else _opening(turn, message)
-        claim = await self._turns.claim(
-            NewTurn(
-                caller=turn.caller,
-                context_id=context_id,
-                message_id=turn.message_id,
-                digest=digest_of(message),
-                task_id=task_id,
-                conversation=turn.conversation,
-                runner=self._runner.name,
-                lease_seconds=self._runner.lease_seconds,
-                kept_seconds=24 * 3600,
-                new_task=opening and _new_task(opening),
-                push=await self._subscriptions.inline(request.configuration, task_id, call),
-                max_contexts=self._max_contexts,
-            )
-        )
+        push = await self._subscriptions.inline(request.configuration, task_id, call)
+        claim = await self._turns.claim(self._claim(turn, message, opening, push))
         if claim.status != "new":
             return await self._repeated(claim, digest_of(message), call)
-        heard = _heard(message, turn) if stored is not None else None
+        if claim.full:
+            return await self._refused(turn, claim)
         task = parse_task(stored.body if stored is not None else b"")
         if opening is not None:
             task.CopyFrom(opening)
-        if claim.full:
-            return await self._refused(turn, claim)
+        heard = _heard(message, turn) if stored is not None else None
+        return Accepted(task=task, live=self._runner.start(turn, claim.turn_id, _hearing(heard)))
 
-        def hear(record: Record) -> None:
-            if heard is not None:
-                record.hear(heard)
-                if heard.HasField("metadata"):
-                    record.task.metadata.CopyFrom(heard.metadata)
-
-        return Accepted(task=task, live=self._runner.start(turn, claim.turn_id, hear))
+    def _claim(
+        self,
+        turn: Turn,
+        message: Message,
+        opening: Task | None,
+        push: tuple[str, str, bytes] | None,
+    ) -> NewTurn:
+        return NewTurn(
+            caller=turn.caller,
+            context_id=turn.context_id,
+            message_id=turn.message_id,
+            digest=digest_of(message),
+            task_id=turn.task_id,
+            conversation=turn.conversation,
+            runner=self._runner.name,
+            lease_seconds=self._runner.lease_seconds,
+            kept_seconds=24 * 3600,
+            new_task=opening and _new_task(opening),
+            push=push,
+            max_contexts=self._max_contexts,
+        )
 
     async def _task_of(self, message: Message, call: Call) -> StoredTask | None:
         if not message.task_id:
@@ -224,6 +226,18 @@ def _heard(message: Message, turn: Turn) -> Message:
     heard.CopyFrom(message)
     heard.context_id, heard.task_id = turn.context_id, turn.task_id
     return heard
+
+
+def _hearing(heard: Message | None) -> Callable[[Record], None]:
+    """Notes in a task what was said to it; a new task has it from the beginning."""
+
+    def hear(record: Record) -> None:
+        if heard is not None:
+            record.hear(heard)
+            if heard.HasField("metadata"):
+                record.task.metadata.CopyFrom(heard.metadata)
+
+    return hear
 
 
 def _opening(turn: Turn, message: Message) -> Task:
