@@ -20,6 +20,7 @@ from rasa.shared.core.flows import FlowsList
 from rasa.shared.core.generator import TrackerWithCachedStates
 from rasa.shared.core.trackers import DialogueStateTracker
 
+from rasa_react_ext.compatibility import check_host
 from rasa_react_ext.host.binding import bind, check_layout, check_settings
 from rasa_react_ext.host.refusal import refusing
 
@@ -73,10 +74,12 @@ class ReActPolicy(Policy):
         """Bind the sub agents of the configured project to this engine.
 
         Raises:
+            RefusedHostError: This release of the host is not the tested one.
             RefusedProjectError: Something in the project does not fit; names file, key and fix.
                 Agents of an earlier model stay at work.
         """
         with refusing():
+            check_host()
             check_layout(execution_context)
             bind(_own_keys(config), model_storage)
         return cls(config, model_storage, resource, execution_context)

@@ -11,20 +11,25 @@ from contextlib import contextmanager
 
 from rasa.shared.exceptions import InvalidConfigException
 
-from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.errors import ConfigurationError, HostError
 
-__all__ = ["RefusedProjectError", "refusing"]
+__all__ = ["RefusedHostError", "RefusedProjectError", "refusing"]
 
 
 class RefusedProjectError(ConfigurationError, InvalidConfigException):
     """A `ConfigurationError` that is also the host's `InvalidConfigException`."""
 
 
+class RefusedHostError(HostError, InvalidConfigException):
+    """A `HostError` that is also the host's `InvalidConfigException`."""
+
+
 @contextmanager
 def refusing() -> Generator[None]:
-    """Let configuration errors of the block out as refusals.
+    """Let configuration errors of the block, and a host that does not fit, out as refusals.
 
     Raises:
+        RefusedHostError: In place of a `HostError`.
         RefusedProjectError: In place of a `ConfigurationError`, with the same facts.
     """
     try:
@@ -33,3 +38,5 @@ def refusing() -> Generator[None]:
         raise RefusedProjectError(
             file=error.file, key=error.key, problem=error.problem, fix=error.fix
         ) from error
+    except HostError as error:
+        raise RefusedHostError(str(error)) from error
