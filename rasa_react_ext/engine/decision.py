@@ -64,6 +64,8 @@ class Rules:
         slots: Slot of each `set_slot_` tool by the tool's name; empty for open agents.
         completes: Name of the tool that ends an open run; empty for task agents.
         condition: Whether the exit conditions hold for these slots; None for open agents.
+        owes_answer: The user's message answers a question about a call: the model hears it
+            before the exit conditions can end the run.
     """
 
     max_steps: int = 10
@@ -75,6 +77,7 @@ class Rules:
     slots: Mapping[str, SlotSpec] = field(default_factory=dict)
     completes: str = ""
     condition: Callable[[Mapping[str, Any]], bool] | None = None
+    owes_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

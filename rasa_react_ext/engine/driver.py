@@ -361,10 +361,21 @@ class Driver:
         unknown = not call.tool.read_only
         broken_off = ToolResult(text=wording.STOPPED_CALL, is_error=True, outcome_unknown=unknown)
         self._results[call.position] = broken_off
-        context = CallContext(call_id=call.id, timeout_seconds=timeout)
+        last = anyio.current_time() + max(timeout, self._remaining())
+        scope = anyio.move_on_after(timeout + GRACE_SECONDS)
+
+        def alive() -> None:
+            scope.deadline = min(anyio.current_time() + timeout, last) + GRACE_SECONDS
+
+        context = CallContext(
+            call_id=call.id,
+            timeout_seconds=timeout,
+            limit_seconds=self._remaining(),
+            alive=alive,
+        )
         text = wording.timed_out(call.name, timeout, unknown=unknown)
         result = ToolResult(text=text, is_error=True, outcome_unknown=unknown)
-        with anyio.move_on_after(timeout + GRACE_SECONDS):
+        with scope:
             result = await self._called(call.tool, call, context)
         self._results[call.position] = result
         self._durations[call.position] = (self.clock.monotonic() - started) * 1000

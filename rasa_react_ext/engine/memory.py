@@ -84,6 +84,14 @@ class Memory:
             "slots": dict(self.slots),
         }
 
+    def with_result(self, call_id: str, result: str) -> Memory:
+        """The memory in which this call has another result."""
+        turns = (
+            replace(turn, steps=tuple(_with_result(step, call_id, result) for step in turn.steps))
+            for turn in self.turns
+        )
+        return replace(self, turns=tuple(turns))
+
     def with_turn(
         self, user: str, steps: tuple[Step, ...], slots: Mapping[str, Any], *, limit_bytes: int
     ) -> Memory:
@@ -123,6 +131,11 @@ def _shortened(kept: list[tuple[int, Step]], excess: int, shorten: Callable[[Ste
         kept[place] = (turn, shorten(step))
         excess -= _size(_step_json(step)) - _size(_step_json(kept[place][1]))
     return excess
+
+
+def _with_result(step: Step, call_id: str, result: str) -> Step:
+    calls = (replace(call, result=result) if call.id == call_id else call for call in step.calls)
+    return replace(step, calls=tuple(calls))
 
 
 def _own_size(turn: TurnMemory) -> int:

@@ -68,7 +68,7 @@ CLOSING_BLANKS_ALLOWED = 1
 
 def begin(run: Run) -> Decision:
     """Start a turn: a task whose conditions already hold is done without a model call."""
-    if run.exit_met():
+    if run.exit_met() and not run.rules.owes_answer:
         return _finish(run, Outcome.COMPLETED)
     return run, (Ask(),)
 
@@ -189,6 +189,8 @@ def reviewed(run: Run, changed: Mapping[str, Any]) -> Decision:
     batch = _required(run.batch)
     run = replace(_with_slots(run, changed), batch=None)
     completed = any(call.planned.completes and not call.result.is_error for call in batch.done)
+    if question := next((c.result.question for c in batch.done if c.result.question), ""):
+        return _questioned(run, question)
     if run.exit_met():
         return _finish(run, Outcome.COMPLETED)
     if completed:
@@ -203,6 +205,12 @@ def reviewed(run: Run, changed: Mapping[str, Any]) -> Decision:
         return _close_for(run, limit, said)
     run, asks = _next_ask(run)
     return run, (*said, *asks)
+
+
+def _questioned(run: Run, question: str) -> Decision:
+    """A call waits for the user's word, so nothing else may end or continue the run."""
+    said = _said(Speech(answer=ModelAnswer(text=question), shown=False), "input_required")
+    return _finish(run, Outcome.INPUT_REQUIRED, text=question, before=said)
 
 
 def _completed(run: Run, batch: Batch) -> Decision:

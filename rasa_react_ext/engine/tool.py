@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["CallContext", "Tool", "ToolResult"]
+
+
+def _ignored() -> None:
+    """A sign of life that nobody waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +66,15 @@ class CallContext:
         limit_seconds: Time it may take at most when the tool reports progress; None
             means that progress extends nothing.
         meta: Metadata for the tool's origin, never shown to the model.
+        alive: To be called at each sign of life: whoever waits for the call waits on,
+            up to the limit.
     """
 
     call_id: str
     timeout_seconds: float
     limit_seconds: float | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+    alive: Callable[[], None] = _ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +87,7 @@ class ToolResult:
         value: The structured value where the tool gave one, else None.
         outcome_unknown: The call may or may not have taken effect.
         whole: The whole text where `text` was cut to size; None where it was not.
+        question: What the user must be asked before anything else: the turn ends with it.
     """
 
     text: str
@@ -87,3 +95,9 @@ class ToolResult:
     value: Any = None
     outcome_unknown: bool = False
     whole: str | None = None
+    question: str = ""
+
+    @property
+    def full_text(self) -> str:
+        """The text as the tool gave it, for everybody but the model."""
+        return self.text if self.whole is None else self.whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -30,6 +31,7 @@ from rasa_react_ext.host.hooked_model import (
 )
 from rasa_react_ext.host.journal import Journalled
 from rasa_react_ext.host.limit import budget_of, memory_limit, rules_of
+from rasa_react_ext.host.mcp.tool_turn import ToolTurn
 from rasa_react_ext.host.observe.fan import Fan
 from rasa_react_ext.host.observe.trace_file import TurnLabel
 from rasa_react_ext.host.own_execution import OwnExecution
@@ -90,7 +92,7 @@ async def conduct(
         output = turn.failed(error)
     else:
         output = turn.output(result)
-    await turn.source.ended()
+    await turn.journalled.ended()
     return output
 
 
@@ -117,7 +119,11 @@ class _Turn:
         )
         flow, step = arrival.current_step()
         limit = memory_limit(agent)
-        self._memory = Memory.from_json(came.memory if limit else None, flow=flow, step=step)
+        self._tools = ToolTurn(
+            agent.settings, agent_input, came.memory, (flow, step), agent.process.results
+        )
+        memory = Memory.from_json(came.memory if limit else None, flow=flow, step=step)
+        self._memory = self._tools.recall(memory)
         exit_slots = ExitSlots(agent_input, came.exit_slots)
         self._record.extend(exit_slots.restore(self._memory.slots))
         built_in = agent.built_in_definitions(exit_slots.with_input())
@@ -141,9 +147,11 @@ class _Turn:
             built_in=built_in,
             slots=slots,
         )
-        run = Run(rules=rules_of(agent, exit_slots, built_in), slots=slots)
-        self.source = self._source(python_tools, turn_id)
-        self.driver = self._driver(run, self._model(channel), self.source)
+        rules = rules_of(agent, exit_slots, built_in)
+        run = Run(rules=replace(rules, owes_answer=self._tools.owes_answer), slots=slots)
+        self.journalled = self._journalled(python_tools, turn_id)
+        source = self._tools.around(self.journalled)
+        self.driver = self._driver(run, self._model(channel), source)
 
     def _driver(self, run: Run, model: ChatModel, source: ToolSource) -> Driver:
         return Driver(
@@ -164,7 +172,7 @@ class _Turn:
             return HookedModel(self._agent, self._input, channel)
         return OwnClient(self._agent) if has_own_client(self._agent) else self._agent.model()
 
-    def _source(self, python_tools: PythonTools, turn: str) -> Journalled:
+    def _journalled(self, python_tools: PythonTools, turn: str) -> Journalled:
         agent, agent_input = self._agent, self._input
         mcp_tools = Credentialed(agent.mcp_tools, agent, agent_input)
         source: ToolSource = Combined([mcp_tools, python_tools])
@@ -220,9 +228,10 @@ class _Turn:
     def _kept(self, result: TurnResult) -> dict[str, Any] | None:
         """The run's memory, for the host to keep with the conversation."""
         limit = memory_limit(self._agent)
-        if limit is None:
-            return None
-        memory = self._memory.with_turn(
-            self._input.user_message, result.run.steps, result.run.slots_set, limit_bytes=limit
-        )
-        return {arrival.MEMORY_KEY: memory.to_json()}
+        memory: dict[str, Any] | None = None
+        if limit is not None:
+            memory = self._memory.with_turn(
+                self._input.user_message, result.run.steps, result.run.slots_set, limit_bytes=limit
+            ).to_json()
+        kept = self._tools.with_notes(memory, result.text)
+        return {arrival.MEMORY_KEY: kept} if kept is not None else None

@@ -6,6 +6,7 @@ that call only; values never reach logs or results, only key names do.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Credentialed"]
 
+SHORTEST_SECONDS = 0.1
 _log = structlog.get_logger()
 
 
@@ -58,6 +60,7 @@ class Credentialed:
         server = self._servers.get(tool.origin)
         if server is None or (server.meta_map is None and server.pre_call_hook is None):
             return await self._source.call(tool, arguments, context)
+        started = time.monotonic()
         try:
             meta = await self._meta(server, tool)
         except OutboundCallHookError as error:
@@ -73,7 +76,9 @@ class Credentialed:
                 text=f"{tool.name} was not called: its credentials could not be fetched.",
                 is_error=True,
             )
-        return await self._source.call(tool, arguments, replace(context, meta=meta))
+        left = context.timeout_seconds - (time.monotonic() - started)
+        timed = replace(context, meta=meta, timeout_seconds=max(left, SHORTEST_SECONDS))
+        return await self._source.call(tool, arguments, timed)
 
     async def _meta(self, server: AgentMCPServerConfig, tool: Tool) -> dict[str, Any]:
         from_slots = (server.meta_map.from_slots or []) if server.meta_map else []

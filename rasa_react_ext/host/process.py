@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
+from rasa_react_ext.host.mcp.results import ResultStores
 from rasa_react_ext.host.observe.telemetry import Telemetry
 from rasa_react_ext.host.observe.trace_file import TraceFile, trace_path
 from rasa_react_ext.host.settings import DEFAULT_STORE, Settings
@@ -49,6 +50,7 @@ class Process:
 
     def __init__(self) -> None:
         self.pool = Pool(report=_report)
+        self.results = ResultStores()
         self._settings = Settings()
         self._database = Database(DEFAULT_STORE)
         self._replaced: list[Database] = []

@@ -135,9 +135,9 @@ class TrackerRecord:
             McpToolExecuted(
                 tool_name=call.tool.origin_name or call.tool.name,
                 arguments=dict(call.arguments),
-                result=None if result.is_error else result.text,
+                result=None if result.is_error else result.full_text,
                 is_error=result.is_error,
-                error_message=result.text if result.is_error else None,
+                error_message=result.full_text if result.is_error else None,
                 metadata=metadata,
             )
         )

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from rasa_react_ext.errors import ConfigurationError
-from rasa_react_ext.host.mcp.settings import McpServerSettings
+from rasa_react_ext.host.mcp.settings import McpServerSettings, ToolSettings
 
 __all__ = [
     "AgentSettings",
@@ -63,7 +63,7 @@ class ShareSettings(_Strict):
     )
 
 
-class AgentSettings(_Strict):
+class AgentSettings(ToolSettings):
     """Behaviour of one agent; what is unset falls back to the engine's value."""
 
     max_steps: PositiveInt | None = Field(

@@ -151,4 +151,4 @@ class HostTurn:
 def _hook_result(call: CallDone) -> AgentToolResult:
     tool = call.planned.tool
     name = (tool.origin_name or tool.name) if tool else call.planned.name
-    return AgentToolResult(tool_name=name, result=call.result.text)
+    return AgentToolResult(tool_name=name, result=call.result.full_text)

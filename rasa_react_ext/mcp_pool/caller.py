@@ -58,6 +58,7 @@ class Caller:
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """The server says how far it is."""
         self._deadline.progressed()
+        self._context.alive()
         if self._callbacks.progress is not None:
             report = Progress(
                 server=self._server,

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from rasa_react_ext.engine.source.combined import Combined
-from rasa_react_ext.engine.source.confirmed import Asks, Confirmations, Confirmed, Decision
+from rasa_react_ext.engine.source.confirmed import (
+    Asks,
+    Confirmations,
+    Confirmed,
+    Decision,
+    Verdict,
+)
 from rasa_react_ext.engine.source.filtered import Filtered
-from rasa_react_ext.engine.source.limited import Limited
 from rasa_react_ext.engine.source.name import safe_name
 from rasa_react_ext.engine.source.named import Named
 from rasa_react_ext.engine.source.result_store import (
@@ -25,10 +30,10 @@ __all__ = [
     "Confirmed",
     "Decision",
     "Filtered",
-    "Limited",
     "Named",
     "ResultStore",
     "StoredResults",
+    "Verdict",
     "Wrapper",
     "safe_name",
 ]

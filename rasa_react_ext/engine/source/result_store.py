@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from rasa_react_ext.engine.port import ToolSource
@@ -21,6 +22,7 @@ __all__ = ["READ_RESULT", "Bounded", "ResultStore", "StoredResults"]
 
 _TAIL_SHARE = 4
 _SMALLEST_VIEW = 500
+_ID_LENGTH = 10
 
 READ_RESULT = Tool(
     name="read_result",
@@ -50,27 +52,34 @@ class ResultStore:
     Args:
         max_chars: Characters kept in all.
         page_chars: Characters of one page.
+
+    Attributes:
+        size: Characters kept now.
     """
 
     def __init__(self, *, max_chars: int = 20_000_000, page_chars: int = 8_000) -> None:
         self._max_chars = max_chars
         self._page_chars = page_chars
         self._texts: OrderedDict[str, str] = OrderedDict()
-        self._count = 0
-        self._size = 0
+        self.size = 0
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def keep(self, text: str) -> str:
-        """Keep a text; returns its id. A text larger than all the room is kept alone."""
-        self._count += 1
-        key = f"r{self._count}"
+        """Keep a text; returns its id, which no other text has, in this store or any.
+
+        A text larger than all the room is kept alone.
+        """
+        key = f"r{sha256(text.encode(errors='surrogatepass')).hexdigest()[:_ID_LENGTH]}"
+        if key in self._texts:
+            self._texts.move_to_end(key)
+            return key
         self._texts[key] = text
-        self._size += len(text)
-        while self._size > self._max_chars and len(self._texts) > 1:
+        self.size += len(text)
+        while self.size > self._max_chars and len(self._texts) > 1:
             _, oldest = self._texts.popitem(last=False)
-            self._size -= len(oldest)
+            self.size -= len(oldest)
         return key
 
     def read(self, key: str, offset: int) -> ToolResult:
@@ -78,7 +87,10 @@ class ResultStore:
         text = self._texts.get(key)
         if text is None:
             known = ", ".join(self._texts) or "none"
-            return _error(f"There is no stored result {key!r}. Stored results: {known}.")
+            return _error(
+                f"Result {key!r} is no longer stored. Stored results: {known}. Call the tool "
+                "again if the rest is needed."
+            )
         if not 0 <= offset < len(text):
             return _error(f"Result {key} has {len(text)} characters; offset {offset} is not in it.")
         end = min(offset + self._page_chars, len(text))

@@ -1,19 +1,70 @@
-"""How an MCP server is really reached: `mcp_servers:` of our section in endpoints.yml.
+"""Settings of MCP servers, and of what an agent does with tools.
 
-The host accepts http servers only and knows no headers, files or time limits of one
-server. An entry here has the name of an entry there and says more about it.
+How a server is really reached: `mcp_servers:` of our section in endpoints.yml. The host
+accepts http servers only and knows no headers, files or time limits of one server. An
+entry here has the name of an entry there and says more about it.
 """
 
 from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 
-__all__ = ["McpServerSettings"]
+__all__ = ["McpServerSettings", "ToolSettings"]
 
 _CHILD_KEYS = frozenset({"command", "args", "env", "cwd"})
 _COMMON_KEYS = frozenset({"transport", "connect_timeout_seconds"})
+
+
+class ToolSettings(BaseModel):
+    """What an agent does with tools; a part of the settings of agents."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    result_limit_chars: int | None = Field(
+        default=None,
+        ge=1000,
+        description="Characters of tool results the model sees of one answer's calls; the rest "
+        "can be read with the tool `read_result`. Default: 24000.",
+    )
+    confirm: Literal["destructive", "off"] | None = Field(
+        default=None,
+        description="`destructive`: tools that declare themselves destructive run only after the "
+        "user said yes. Default: off.",
+    )
+    confirm_question: str | None = Field(
+        default=None,
+        description="What the user is asked, with {tool} and {arguments}. Default: a short "
+        "question in English.",
+    )
+    confirm_yes: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="Words and phrases that mean yes. Default: those of English.",
+    )
+    confirm_no: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="Words and phrases that mean no. Default: those of English.",
+    )
+
+    @field_validator("confirm_question")
+    @classmethod
+    def _names_the_call(cls, question: str | None) -> str | None:
+        """Nobody can consent to what is not named."""
+        missing = [part for part in ("{tool}", "{arguments}") if question and part not in question]
+        if missing:
+            raise ValueError(f"{' and '.join(missing)} must stand in it")
+        return question
 
 
 class McpServerSettings(BaseModel):

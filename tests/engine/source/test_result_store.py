@@ -47,7 +47,7 @@ async def test_b76_a_large_result_shows_head_and_tail_and_how_to_read_the_rest()
     assert len(result.text) < 1_200
     assert result.text.startswith("00000000 00000001")
     assert result.text.endswith("00499999 ")
-    assert 'read_result(id="r1", offset=750)' in result.text
+    assert re.search(r'read_result\(id="r[0-9a-f]{10}", offset=750\)', result.text)
     assert result.whole == text
 
 
@@ -90,12 +90,14 @@ async def test_a_stored_result_is_paged_to_its_end() -> None:
     assert "this is the end" in page.text
     assert store.read(key, 2_500).is_error
     assert store.read(key, -1).is_error
-    assert "Stored results: r1" in store.read("r9", 0).text
+    gone = store.read("r9", 0)
+    assert gone.is_error
+    assert f"no longer stored. Stored results: {key}." in gone.text
 
 
 async def test_the_oldest_results_are_given_up_when_room_runs_out() -> None:
     store = ResultStore(max_chars=100)
-    keys = [store.keep("x" * 40) for _ in range(4)]
+    keys = [store.keep(letter * 40) for letter in "abcd"]
     assert [store.read(key, 0).is_error for key in keys] == [True, True, False, False]
     assert not store.read(store.keep("y" * 500), 0).is_error
 
@@ -104,8 +106,22 @@ async def test_read_result_is_offered_once_something_was_cut() -> None:
     store = ResultStore(page_chars=100)
     source = Combined([Bounded(Speaker(), store, max_chars=1_000), StoredResults(store)])
     assert [tool.name for tool in await source.tools()] == ["t"]
-    await source.call(TOOL, {"text": "z" * 5_000}, CONTEXT)
+    cut = await source.call(TOOL, {"text": "z" * 5_000}, CONTEXT)
+    key = cut.text.partition('id="')[2].partition('"')[0]
     assert [tool.name for tool in await source.tools()] == ["t", "read_result"]
-    page = await source.call(READ_RESULT, {"id": "r1", "offset": 4_950}, CONTEXT)
+    page = await source.call(READ_RESULT, {"id": key, "offset": 4_950}, CONTEXT)
     assert page.text.endswith("z" * 50)
     assert source.missing() == ()
+
+
+def test_an_id_means_the_same_text_in_every_store() -> None:
+    one, other = ResultStore(), ResultStore()
+    assert one.keep("a" * 100) == other.keep("a" * 100) == one.keep("a" * 100)
+    assert (len(one), one.size) == (1, 100)
+    assert one.keep("b" * 100) != one.keep("a" * 100)
+
+
+async def test_everybody_but_the_model_gets_the_whole_text() -> None:
+    source = Bounded(Speaker(), ResultStore(), max_chars=1_000)
+    assert (await source.call(TOOL, {"text": "x" * 5_000}, CONTEXT)).full_text == "x" * 5_000
+    assert ToolResult(text="short").full_text == "short"

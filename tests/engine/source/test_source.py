@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rasa_react_ext.engine.source import Combined, Filtered, Limited, Named, safe_name
+from rasa_react_ext.engine.source import Combined, Filtered, Named, safe_name
 from rasa_react_ext.engine.tool import CallContext, Tool, ToolResult
 
 CONTEXT = CallContext(call_id="c", timeout_seconds=5)
@@ -142,15 +142,3 @@ async def test_calling_a_tool_nobody_has_is_an_error_result() -> None:
 async def test_what_is_missing_anywhere_is_missing_in_the_combination() -> None:
     source = Combined([Named(Fixed(origin="a")), Fixed(origin="b")])
     assert source.missing() == ("a: away", "b: away")
-
-
-async def test_a_limit_ends_a_call_and_passes_the_smaller_limit_on() -> None:
-    slow = Fixed("a", seconds=30)
-    limited = Limited(slow, seconds=0.05)
-    result = await limited.call(slow.listed[0], {}, CONTEXT)
-    assert result.is_error
-    assert result.outcome_unknown
-    assert slow.limits == [0.05]
-    assert await call(Limited(Fixed("a"), seconds=1), "a") == "s:a"
-    with pytest.raises(ValueError, match="above 0"):
-        Limited(slow, seconds=0)
