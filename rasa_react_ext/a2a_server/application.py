@@ -16,13 +16,14 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from rasa_react_ext.a2a_server.auth import Authenticator
-from rasa_react_ext.a2a_server.call import CallBuilder
+from rasa_react_ext.a2a_server.call import SCOPE_KEY, Call, CallBuilder
 from rasa_react_ext.a2a_server.card import Cards, card_etag
 from rasa_react_ext.a2a_server.event_stream import streaming_plainly
 from rasa_react_ext.a2a_server.gate import Gate, RateLimit
 from rasa_react_ext.a2a_server.older import RpcDispatcher
 from rasa_react_ext.a2a_server.settings import ServerSettings
 from rasa_react_ext.errors import HostError
+from rasa_react_ext.store.database import StoreError
 
 __all__ = ["application"]
 
@@ -50,7 +51,7 @@ def application(
     routes: list[BaseRoute] = [
         Route("/", rpc, methods=["POST"]),
         *(Route(path, _card_route(settings, cards), methods=["GET"]) for path in CARD_PATHS),
-        Route("/a2a/health", _health_route(counts), methods=["GET"]),
+        Route("/a2a/health", _health_route(settings, counts), methods=["GET"]),
         Route("/a2a/metrics", _metrics_route(counts), methods=["GET"]),
         *_rest(handler),
     ]
@@ -93,10 +94,18 @@ def _card_route(settings: ServerSettings, cards: Cards) -> Callable[[Request], A
     return card
 
 
-def _health_route(counts: Counts) -> Callable[[Request], Awaitable[Response]]:
+def _health_route(
+    settings: ServerSettings, counts: Counts
+) -> Callable[[Request], Awaitable[Response]]:
     async def health(request: Request) -> Response:
-        numbers = await counts()
-        return JSONResponse({"status": "ok", **numbers})
+        """Whether the store answers; the numbers are for callers only."""
+        try:
+            numbers = await counts()
+        except StoreError:
+            return JSONResponse({"status": "store unreachable"}, status_code=503)
+        call: Call = request.scope[SCOPE_KEY]
+        shown = numbers if settings.auth is None or call.authenticated else {}
+        return JSONResponse({"status": "ok", **shown})
 
     return health
 

@@ -34,7 +34,7 @@ class Follower:
 
     async def turn(self, live: Live) -> AsyncGenerator[StreamResponse]:
         """What happens in a turn, then in the background work it began."""
-        last = live.record.first_seq if live.record is not None else None
+        last: int | None = None
         async with contextlib.aclosing(live.events()) as events:
             async for event in events:
                 yield event
@@ -46,7 +46,7 @@ class Follower:
             last = live.record.seq if live.record is not None else stored.seq
         # Another process ended the turn, or work goes on without one.
         if last is None:
-            last = live.record.seq if live.record is not None else 0
+            last = live.record.stored_seq if live.record is not None else 0
         async with contextlib.aclosing(self._log(live.turn.task_id, last, paused=True)) as log:
             async for event in log:
                 yield event
@@ -60,6 +60,7 @@ class Follower:
                 async for event in events:
                     last += 1
                     yield event
+            last = min(last, live.record.stored_seq)
         async with contextlib.aclosing(self._log(stored.task_id, last, paused=False)) as log:
             async for event in log:
                 yield event

@@ -73,9 +73,8 @@ class Gate:
         version = headers.get(VERSION_HEADER, "")
         call = Call(protocol="0.3" if not version or version.startswith("0.") else "1.0")
         scope[SCOPE_KEY] = call
-        if scope["path"] not in self._public and not await self._authenticator.caller(
-            headers, call
-        ):
+        known = await self._authenticator.caller(headers, call)
+        if not known and scope["path"] not in self._public:
             await _refuse(
                 send,
                 401,

@@ -73,6 +73,8 @@ class Record:
         lost: Whether another has changed the task or taken the turn; nothing of ours
             is stored any more.
         over: Whether nothing more comes from this turn.
+        first_seq: Number of the last event before this turn.
+        stored_seq: Number of the last event that is stored.
     """
 
     def __init__(self, store: ServedTasks, stored: StoredTask) -> None:
@@ -80,6 +82,7 @@ class Record:
         self.lost = False
         self.over = False
         self.first_seq = stored.seq
+        self.stored_seq = stored.seq
         self._store = store
         self._version = stored.version
         self._log: list[StreamResponse] = []
@@ -177,6 +180,8 @@ class Record:
         kept = await self._store.record(change)
         self._version += 1
         self.lost = not kept
+        if kept:
+            self.stored_seq = seq
         return kept
 
     def _show(self, event: StreamResponse, *, stored: bool) -> None:

@@ -161,3 +161,34 @@ async def test_http_json_errors_have_the_protocols_status(
 
         assert response.status_code == status, response.text
         assert json.loads(response.text)["error"]["code"] == status
+
+
+async def test_health_is_public_and_its_numbers_are_for_callers(tmp_path: Any) -> None:
+    auth = {"api_key": {"keys": {"anna": "key-a"}}}
+    async with server(str(tmp_path / "s.db"), auth=auth) as served, httpx.AsyncClient() as http:
+        public = await http.get(served.url + "/a2a/health")
+        known = await http.get(served.url + "/a2a/health", headers={"X-API-Key": "key-a"})
+        hidden = await http.get(served.url + "/a2a/metrics")
+        metrics = await http.get(served.url + "/a2a/metrics", headers={"X-API-Key": "key-a"})
+
+    assert public.json() == {"status": "ok"}
+    assert known.json()["open_contexts"] == 0
+    assert hidden.status_code == 401
+    assert "rasa_react_ext_a2a_server_open_turns 0" in metrics.text
+
+
+async def test_a_store_that_is_gone_makes_the_server_unhealthy(tmp_path: Any) -> None:
+    async with server(str(tmp_path / "s.db")) as served, httpx.AsyncClient() as http:
+        assert (await http.get(served.url + "/a2a/health")).status_code == 200
+        for path in tmp_path.glob("s.db*"):
+            path.write_bytes(b"no database")
+        gone = await http.get(served.url + "/a2a/health")
+        _, refused = await rpc(served.url, "SendMessage", body("hello", "m"))
+
+    assert (gone.status_code, gone.json()) == (503, {"status": "store unreachable"})
+    assert refused["error"] == {
+        "code": -32603,
+        "message": "Internal error",
+        "data": refused["error"]["data"],
+    }
+    assert "sqlite" not in str(refused).lower()
