@@ -130,6 +130,7 @@ class _Executor(AgentExecutor):
                 id=updater.task_id,
                 context_id=updater.context_id,
                 status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED),
+                history=[context.message],
             )
         )
         await updater.start_work(updater.new_agent_message([new_text_part(f"Looking {number}.")]))

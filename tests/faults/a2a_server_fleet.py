@@ -148,7 +148,7 @@ async def fleet(
         native: Whether the host's own A2A server is run instead of ours.
     """
     archive = await project.train()
-    name = f"rasa_react_ext_load_{uuid4().hex}"
+    name = f"a2a_server_load_{uuid4().hex}"
     database = f"postgresql://root@127.0.0.1:5432/{name}"
     try:
         admin = await asyncpg.connect(ADMIN)

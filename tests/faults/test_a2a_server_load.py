@@ -86,9 +86,8 @@ class Run:
     ) -> dict[str, Any]:
         """Send until the dialogue has done it; a turn that a killed worker lost is said again."""
         while True:
-            message_id = str(uuid4())
             began = time.monotonic()
-            task = await self._delivered(name, text, task_id, message_id, streaming=streaming)
+            task, message_id = await self._delivered(name, text, task_id, streaming=streaming)
             self.answered.setdefault(name, {})[message_id] = state_of(task)
             if state_of(task) != "failed":
                 self.seconds.append(time.monotonic() - began)
@@ -97,11 +96,11 @@ class Run:
             task_id = ""
 
     async def _delivered(
-        self, name: str, text: str, task_id: str, message_id: str, *, streaming: bool
-    ) -> dict[str, Any]:
+        self, name: str, text: str, task_id: str, *, streaming: bool
+    ) -> tuple[dict[str, Any], str]:
         """Send one message until its task has ended or waits, whatever breaks meanwhile."""
         said = {
-            "messageId": message_id,
+            "messageId": str(uuid4()),
             "role": "ROLE_USER",
             "contextId": name,
             "parts": [{"text": text}],
@@ -122,7 +121,7 @@ class Run:
                     self.counts["broken"] += 1
                     task = None
                 if task is not None and state_of(task) not in ("submitted", "working"):
-                    return task
+                    return task, str(said["messageId"])
                 await asyncio.sleep(0.2)
 
     async def _send(self, said: dict[str, Any], *, streaming: bool) -> dict[str, Any] | None:
@@ -161,11 +160,11 @@ class Run:
             task: dict[str, Any] = answer["task"]
             return task
         status = answer.get("error", {}).get("status")
-        if status == "FAILED_PRECONDITION" and "taskId" in said:
+        if status == "FAILED_PRECONDITION":
             # The worker of the task died; the caller goes on with a new one.
-            del said["taskId"]
-            said["messageId"] = str(uuid4())
-            self.counts["task gone"] += 1
+            if said.pop("taskId", None) is not None:
+                said["messageId"] = str(uuid4())
+                self.counts["task gone"] += 1
             return None
         raise AssertionError(f"{answer}")
 
