@@ -255,12 +255,14 @@ async def test_b91_b90_b99_nothing_is_lost_doubled_or_mixed_while_workers_die(
         before, memory_before = await _idle(run)
         began = time.monotonic()
         done = asyncio.Event()
-        async with httpx.AsyncClient(timeout=60, limits=limits) as run.http:
-            async with asyncio.TaskGroup() as group:
-                trouble = group.create_task(_trouble(run, done))
-                await _at_work(run, range(100, 100 + CONVERSATIONS))
-                done.set()
-                await trouble
+        async with (
+            httpx.AsyncClient(timeout=60, limits=limits) as run.http,
+            asyncio.TaskGroup() as group,
+        ):
+            trouble = group.create_task(_trouble(run, done))
+            await _at_work(run, range(100, 100 + CONVERSATIONS))
+            done.set()
+            await trouble
         took = time.monotonic() - began
         after, memory_after = await _idle(run)
         await _read_trackers(run)
