@@ -17,6 +17,7 @@ from rasa_react_ext.engine.tool import Tool
 from rasa_react_ext.host.definition import offered_definitions
 from rasa_react_ext.host.event import as_events
 from rasa_react_ext.host.hooked_model import SilentStream, has_own_generation
+from rasa_react_ext.host.mcp.offer import fit_provider
 
 if TYPE_CHECKING:
     from rasa.agents.schemas import AgentInput
@@ -98,13 +99,14 @@ class HostTurn:
         """Definitions as `get_available_tools` gives them."""
         if tools is not self._tools:
             self._tools = tools
-            self._definitions = offered_definitions(
+            definitions = offered_definitions(
                 self._agent,
                 tools,
                 self._built_in,
                 self._input,
                 hooked=self._agent.changes_tools,
             )
+            self._definitions = fit_provider(self._agent, definitions)
         return self._definitions
 
     def closing_instruction(self) -> str:

@@ -152,15 +152,21 @@ class Bounded(Wrapper):
 
 
 class StoredResults:
-    """Offers `read_result` while the store holds something."""
+    """Offers `read_result` once the store holds something.
 
-    def __init__(self, store: ResultStore) -> None:
+    Args:
+        store: The store.
+        offered: Whether the tool is offered at once, because notes of earlier turns name it.
+    """
+
+    def __init__(self, store: ResultStore, *, offered: bool = False) -> None:
         self._store = store
+        self._always = offered
         self._offered = (READ_RESULT,)
 
     async def tools(self) -> Sequence[Tool]:
         """The tool, once there is something to read."""
-        return self._offered if len(self._store) else ()
+        return self._offered if self._always or len(self._store) else ()
 
     async def call(
         self, tool: Tool, arguments: Mapping[str, Any], context: CallContext

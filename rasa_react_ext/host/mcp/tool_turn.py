@@ -50,6 +50,7 @@ class ToolTurn:
         self._results = results
         self._limit = settings.result_limit_chars or RESULT_LIMIT_CHARS
         notes = _notes(stored, self._place)
+        self._has_cut = "results" in notes
         self._run = str(notes.get("results") or uuid4().hex)
         self._store = results.take(self._run, limit_chars=self._limit)
         asked = notes.get("consent")
@@ -74,7 +75,7 @@ class ToolTurn:
     def around(self, source: ToolSource) -> ToolSource:
         """The tools as this turn offers them."""
         bounded = Bounded(self._consent.guard(source), self._store, max_chars=self._limit)
-        return Combined([bounded, StoredResults(self._store)])
+        return Combined([bounded, StoredResults(self._store, offered=self._has_cut)])
 
     def with_notes(self, memory: Mapping[str, Any] | None, said: str) -> dict[str, Any] | None:
         """What the host is to keep: the memory, if any, with the notes, if any.
@@ -86,6 +87,7 @@ class ToolTurn:
         notes: dict[str, Any] = {}
         if len(self._store):
             self._results.give(self._run, self._store)
+        if len(self._store) or self._has_cut:
             notes["results"] = self._run
         if asked := self._consent.to_json(said):
             notes["consent"] = asked
