@@ -30,12 +30,15 @@ __all__ = ["PostgresLockStore"]
 
 FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 0.25
+LEASE_SECONDS = 15.0
+KEEP_SECONDS = 3.0
 
 
 class PostgresLockStore(LockStore):
     """Conversation locks in PostgreSQL, for any number of workers and replicas.
 
-    As with the host's own stores a lock ends after its lifetime, also while it is held.
+    As with the host's own stores a lock ends after its lifetime, also while it is held. One
+    whose process was killed ends after a few seconds.
     """
 
     def __init__(self, endpoint_config: EndpointConfig) -> None:
@@ -75,11 +78,13 @@ class PostgresLockStore(LockStore):
         """
         longest = min(wait_time_in_seconds, LONGEST_PAUSE_SECONDS)
         ticket = await self._taken(conversation_id, lock_lifetime)
+        keeper = asyncio.create_task(self._keep(ticket), name=f"lock of {conversation_id}")
         try:
             await self._wait(ticket, longest)
             yield self.create_lock(conversation_id)
         finally:
-            await self._given_back(ticket)
+            keeper.cancel()
+            await self._given_back(ticket, keeper)
 
     async def aclose(self) -> None:
         """Close the connections of the running loop."""
@@ -87,7 +92,7 @@ class PostgresLockStore(LockStore):
 
     async def _taken(self, conversation: str, seconds: float) -> Ticket:
         try:
-            return await self._tickets.take(conversation, seconds)
+            return await self._tickets.take(conversation, seconds, LEASE_SECONDS)
         except (SQLAlchemyError, OSError) as error:
             raise LockError(f"Error while acquiring lock. Error:\n{error}") from error
 
@@ -105,13 +110,27 @@ class PostgresLockStore(LockStore):
             await asyncio.sleep(pause)
             pause = min(pause * 2, longest)
 
-    async def _given_back(self, ticket: Ticket) -> None:
+    async def _keep(self, ticket: Ticket) -> None:
+        """Say that this process is alive, until cancelled."""
+        while True:
+            await asyncio.sleep(KEEP_SECONDS)
+            try:
+                await self._tickets.keep(ticket, LEASE_SECONDS)
+            except (SQLAlchemyError, OSError):
+                continue
+
+    async def _given_back(self, ticket: Ticket, keeper: asyncio.Task[None]) -> None:
         """Let the next one in, also when the turn was cancelled; else the ticket expires."""
-        work = asyncio.ensure_future(self._tickets.give_back(ticket))
+        work = asyncio.ensure_future(self._leave(ticket, keeper))
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError:
             await asyncio.wait([work])
             raise
+
+    async def _leave(self, ticket: Ticket, keeper: asyncio.Task[None]) -> None:
+        await asyncio.wait([keeper])
+        try:
+            await self._tickets.give_back(ticket)
         except (SQLAlchemyError, OSError):
             return

@@ -32,6 +32,9 @@ __all__ = ["Lane"]
 
 CONNECT_SECONDS = 10.0
 FINALIZER_TURNS = 50
+# Shorter than what common servers keep a silent connection for: a message that meets its end
+# has an unknown fate.
+IDLE_SECONDS = 2.0
 _MODES = ["text", "text/plain", "application/json"]
 _T = TypeVar("_T")
 
@@ -49,7 +52,11 @@ class Lane:
         self._http = httpx.AsyncClient(
             auth=self._auth,
             timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, spec.timeout_seconds)),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=50),
+            limits=httpx.Limits(
+                max_connections=None,
+                max_keepalive_connections=50,
+                keepalive_expiry=IDLE_SECONDS,
+            ),
         )
         self._lock = asyncio.Lock()
         self._card: AgentCard | None = None

@@ -20,6 +20,7 @@ ticket = sa.Table(
     sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
     sa.Column("name", sa.String(512), nullable=False),
     sa.Column("expires_at", sa.Float, nullable=False),
+    sa.Column("ends_at", sa.Float, nullable=False),
     sa.Index("ix_rasa_react_ext_ticket_name", "name", "id"),
 )
 
@@ -29,8 +30,13 @@ _NOW = "extract(epoch from clock_timestamp())"
 _IN_ORDER = sa.text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 7262418))")
 _FORGET = sa.text(f"DELETE FROM rasa_react_ext_ticket WHERE name = :name AND expires_at < {_NOW}")
 _TAKE = sa.text(
-    f"INSERT INTO rasa_react_ext_ticket (name, expires_at) VALUES (:name, {_NOW} + :seconds) "
-    "RETURNING id"
+    "INSERT INTO rasa_react_ext_ticket (name, expires_at, ends_at) "
+    f"VALUES (:name, {_NOW} + least(CAST(:seconds AS float), CAST(:lease AS float)), "
+    f"{_NOW} + CAST(:seconds AS float)) RETURNING id"
+)
+_KEEP = sa.text(
+    f"UPDATE rasa_react_ext_ticket SET expires_at = least(ends_at, {_NOW} + CAST(:lease AS float)) "
+    f"WHERE id = :id AND expires_at > {_NOW}"
 )
 _LOOK = sa.text(
     "SELECT min(id) AS first, bool_or(id = :id) AS mine FROM rasa_react_ext_ticket "
@@ -53,18 +59,25 @@ class Tickets:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def take(self, name: str, seconds: float) -> Ticket:
+    async def take(self, name: str, seconds: float, lease_seconds: float) -> Ticket:
         """Stand in the queue for a name.
 
         Args:
             name: What is wanted for oneself.
-            seconds: How long the ticket is good, from now on.
+            seconds: How long the ticket is good at most, from now on.
+            lease_seconds: How long it is good without a word from its owner.
         """
         async with self._database.transaction() as connection:
             await connection.execute(_IN_ORDER, {"name": name})
             await connection.execute(_FORGET, {"name": name})
-            row = await connection.execute(_TAKE, {"name": name, "seconds": seconds})
+            values = {"name": name, "seconds": seconds, "lease": lease_seconds}
+            row = await connection.execute(_TAKE, values)
             return Ticket(name=name, id=int(row.scalar_one()))
+
+    async def keep(self, held: Ticket, lease_seconds: float) -> None:
+        """Its owner is alive."""
+        async with self._database.transaction() as connection:
+            await connection.execute(_KEEP, {"id": held.id, "lease": lease_seconds})
 
     async def is_first(self, held: Ticket) -> bool | None:
         """Whether it is this ticket's turn; None if it has expired."""

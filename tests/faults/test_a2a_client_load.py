@@ -45,7 +45,7 @@ LOG = os.environ.get("A2A_CLIENT_LOG", "")
 AT_ONCE = 8
 START_SECONDS = 120.0
 SETTLE_SECONDS = 420.0
-LOCK_LIFETIME = "45"
+LOCK_LIFETIME = "60"
 
 
 @dataclass

@@ -72,7 +72,7 @@ async def test_d9_turns_of_one_conversation_run_one_after_the_other(locks: Any) 
 async def test_d9_whoever_asked_first_is_first(url: str) -> None:
     database = Database(url)
     tickets = Tickets(database)
-    queue = [await tickets.take("anna", 60) for _ in range(3)]
+    queue = [await tickets.take("anna", 60, 60) for _ in range(3)]
     for place, ticket in enumerate(queue):
         assert [await tickets.is_first(other) for other in queue[place:]][1:] == [False] * (
             2 - place
@@ -99,6 +99,21 @@ async def test_d9_a_ticket_whose_time_is_over_gets_a_lock_error(locks: Any) -> N
 async def test_d9_a_lock_that_is_held_too_long_does_not_lock_the_user_out(locks: Any) -> None:
     async with locks.lock("anna", lock_lifetime=0.2), asyncio.timeout(5), locks.lock("anna"):
         pass
+
+
+async def test_d9_a_lock_of_a_killed_process_ends_long_before_its_lifetime(url: str) -> None:
+    database = Database(url)
+    tickets = Tickets(database)
+    dead = await tickets.take("anna", 60, 0.3)
+    alive = await tickets.take("bert", 60, 0.3)
+    waiting = await tickets.take("anna", 60, 60)
+    async with asyncio.timeout(5):
+        while not await tickets.is_first(waiting):
+            await tickets.keep(alive, 0.3)
+            await asyncio.sleep(0.02)
+    assert await tickets.is_first(dead) is None
+    assert await tickets.is_first(alive)
+    await database.aclose()
 
 
 async def test_d9_a_cancelled_turn_lets_the_next_one_in(locks: Any) -> None:

@@ -21,6 +21,7 @@ def upgrade() -> None:
         ),
         sa.Column("name", sa.String(512), nullable=False),
         sa.Column("expires_at", sa.Float, nullable=False),
+        sa.Column("ends_at", sa.Float, nullable=False),
     )
     op.create_index("ix_rasa_react_ext_ticket_name", "rasa_react_ext_ticket", ["name", "id"])
 
