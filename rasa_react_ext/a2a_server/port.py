@@ -5,7 +5,7 @@ Nothing here knows the host; the adapter does.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -132,19 +132,4 @@ class Assistant(Protocol):
 
     async def leave(self, turn: Turn) -> Result:
         """Cancel what the dialogue is in the middle of; harmless if it is in nothing."""
-        ...
-
-    async def resume(
-        self, conversation: str, output: Output, deliver: Callable[[Any], Awaitable[bool]]
-    ) -> Result | None:
-        """Go on with a dialogue whose background work has reported.
-
-        Args:
-            conversation: Id of the dialogue.
-            output: Where the turn reports.
-            deliver: Given the assistant's output, makes it go on; False if there is nothing.
-
-        Returns:
-            The result, or None if there was nothing to go on with.
-        """
         ...

@@ -29,6 +29,11 @@ class Report:
         message = agent_message(self._record.task, text, data, metadata)
         await self._record.status(State.WORKING, message)
 
+    async def remark(self, text: str) -> None:
+        """One utterance beside the state as it is."""
+        message = agent_message(self._record.task, text, None)
+        await self._record.status(self._record.state, message)
+
     async def piece(self, artifact_id: str, text: str, *, first: bool, last: bool) -> None:
         """A piece of an utterance."""
         if self._streaming and text:

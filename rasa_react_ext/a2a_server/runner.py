@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 import structlog
 
@@ -104,14 +103,23 @@ class Runner:
         """Cancel a task that no turn is running of."""
         return self._begin(turn, turn_id, lambda record: self._leave(turn))
 
-    def start_resume(
-        self, turn: Turn, turn_id: int, deliver: Callable[[Any], Awaitable[bool]]
+    def start_report(
+        self, turn: Turn, turn_id: int, said: Sequence[str], result: Result | None
     ) -> Live:
-        """Go on with a task whose background work has reported."""
+        """Report on a task what its background work has said.
+
+        Args:
+            turn: The claimed turn.
+            turn_id: The claim.
+            said: What was said, in order.
+            result: How it left the task; None if the work goes on.
+        """
 
         async def work(record: Record) -> Result | None:
-            output = Report(record, streaming=False)
-            return await self._assistant.resume(turn.conversation, output, deliver)
+            report = Report(record, streaming=False)
+            for text in said:
+                await report.remark(text)
+            return result
 
         return self._begin(turn, turn_id, work)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
 
 from a2a.types import AgentCard, ExtendedAgentCardNotConfiguredError, UnsupportedOperationError
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,7 +19,7 @@ from rasa_react_ext.a2a_server.follow import Follower
 from rasa_react_ext.a2a_server.grpc_port import grpc_serving
 from rasa_react_ext.a2a_server.handler import Handler, claim_internal
 from rasa_react_ext.a2a_server.intake import Intake
-from rasa_react_ext.a2a_server.port import Assistant
+from rasa_react_ext.a2a_server.port import Assistant, Result
 from rasa_react_ext.a2a_server.runner import Runner
 from rasa_react_ext.a2a_server.seal import Seal
 from rasa_react_ext.a2a_server.settings import ServerSettings
@@ -126,31 +125,34 @@ class A2AService:
                 worker.cancel()
             await asyncio.wait(workers)
 
-    async def resume(self, conversation: str, deliver: Callable[[Any], Awaitable[bool]]) -> bool:
-        """Go on with the task of a dialogue whose background work has reported.
+    async def report(
+        self, conversation: str, said: Sequence[str], result: Result | None = None
+    ) -> bool:
+        """Report what a dialogue said by itself, as news of its open task.
 
         Args:
             conversation: Id of the dialogue.
-            deliver: Given the assistant's output, makes the dialogue go on.
+            said: What was said, in order.
+            result: How it left the task; None if its work goes on.
 
         Returns:
-            Whether the dialogue has an open task here that went on.
+            Whether the dialogue has an open task.
         """
-        stored = await self._tasks.of_conversation(conversation, State.WORKING.value)
-        if stored is None or await self._turns.has_open(stored.task_id):
-            return False
-        turn, turn_id = await claim_internal(self._turns, self._runner, stored, "resume")
-        if not turn_id:
-            return False
-        live = self._runner.start_resume(turn, turn_id, deliver)
-        await live.result()
-        return live.outcome is None
+        for state in (State.WORKING, State.INPUT_REQUIRED):
+            stored = await self._tasks.of_conversation(conversation, state.value)
+            if stored is None:
+                continue
+            turn, turn_id = await claim_internal(self._turns, self._runner, stored, "report")
+            if turn_id:
+                await self._runner.start_report(turn, turn_id, said, result).result()
+                return True
+        return False
 
     async def counts(self) -> Mapping[str, float]:
         """What is open, and what this process has done."""
         counts: dict[str, float] = {
             "running_here": self._runner.live,
-            "asyncio_tasks": len(asyncio.all_tasks()),
+            "asyncio_tasks": sum(map(_is_ours, asyncio.all_tasks())),
         }
         counts |= {f"turns_{name}": value for name, value in self._runner.counts.items()}
         counts |= {f"pushes_{name}": value for name, value in self._delivery.counts.items()}
@@ -165,6 +167,12 @@ class A2AService:
         if not card.name:
             raise ExtendedAgentCardNotConfiguredError
         return card
+
+
+def _is_ours(task: asyncio.Task[object]) -> bool:
+    """Whether a task runs code of this package; the host keeps a timer for each dialogue."""
+    code = getattr(task.get_coro(), "cr_code", None)
+    return "rasa_react_ext" in getattr(code, "co_filename", "")
 
 
 class _Based:

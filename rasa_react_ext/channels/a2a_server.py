@@ -8,7 +8,6 @@ from typing import Any, Dict, Optional  # noqa: UP035 - the host's spelling
 
 from rasa.core.agent import Agent
 from rasa.core.channels.channel import InputChannel, OutputChannel, UserMessage
-from rasa.core.processor import MessageProcessor
 from rasa.shared.exceptions import RasaException
 from rasa.shared.utils.io import resolve_environment_variables
 from sanic import Blueprint
@@ -16,6 +15,7 @@ from sanic import Blueprint
 from rasa_react_ext.a2a_server import A2AService, ServerSettings, read_settings
 from rasa_react_ext.host.a2a.assistant import HostAssistant
 from rasa_react_ext.host.a2a.bridge import bridge
+from rasa_react_ext.host.a2a.later_channel import LaterChannel
 from rasa_react_ext.host.a2a.requirement import check_block, check_processes, check_sessions
 from rasa_react_ext.host.a2a.turn_channel import CHANNEL_NAME
 from rasa_react_ext.host.binding import settings_from
@@ -35,6 +35,11 @@ class A2AServer(InputChannel):
         """Take the settings; nothing is opened before the server starts."""
         self._settings = settings
         self._app: Any = None
+        self._assistant = HostAssistant(
+            self._agent,
+            repair=settings.include_conversation_repair,
+            controlled_slots=settings.controlled_slots,
+        )
         self._service: A2AService | None = None
         self._serving: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
@@ -67,12 +72,7 @@ class A2AServer(InputChannel):
         """
         with refusing():
             database = Database(settings_from({}).deployment.store.get_secret_value())
-            assistant = HostAssistant(
-                self._agent,
-                repair=self._settings.include_conversation_repair,
-                controlled_slots=self._settings.controlled_slots,
-            )
-            service = A2AService(self._settings, database, assistant)
+            service = A2AService(self._settings, database, self._assistant)
         blueprint = bridge(service.app, prefix=self._settings.path)
 
         async def start(app: Any) -> None:
@@ -86,21 +86,16 @@ class A2AServer(InputChannel):
         blueprint.listener("before_server_stop")(stop)
         return blueprint
 
-    async def on_async_task_update(
-        self, conversation_id: str, task_id: str, processor: MessageProcessor
-    ) -> bool:
-        """Background work of a sub agent has reported: go on with the task that waits for it."""
+    def get_output_channel_for_conversation(self, conversation_id: Text) -> Optional[OutputChannel]:  # noqa: UP045
+        """Where a dialogue speaks by itself, when background work of a sub agent has reported."""
         if self._service is None:
-            return False
-
-        async def deliver(channel: OutputChannel) -> bool:
-            return await processor.deliver_pending_async_update(
-                conversation_id=conversation_id,
-                output_channel=channel,
-                input_channel=self.name(),
-            )
-
-        return await self._service.resume(conversation_id, deliver)
+            return None
+        return LaterChannel(
+            self._service,
+            self._assistant,
+            conversation_id,
+            repair=self._settings.include_conversation_repair,
+        )
 
     def _agent(self) -> Agent | None:
         """The agent that the host has loaded now."""

@@ -74,13 +74,6 @@ class Bot:
         self.left.append(turn.conversation)
         return Result(state=State.CANCELED, text="Stopped.", data={"canceled_name": "flow"})
 
-    async def resume(
-        self, conversation: str, output: Output, deliver: Callable[[Any], Awaitable[bool]]
-    ) -> Result | None:
-        if not await deliver(output):
-            return None
-        return Result(state=State.COMPLETED, text="Done after all.")
-
     async def _hello(self, turn: Turn, output: Output, rest: str) -> Result:
         await output.say("Hello.")
         return Result(state=State.COMPLETED, text="Hello.", data={"slots": {}})

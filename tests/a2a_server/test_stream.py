@@ -11,6 +11,8 @@ from a2a.client import Client
 from a2a.types import StreamResponse, SubscribeToTaskRequest
 from a2a.utils.constants import TransportProtocol
 
+from rasa_react_ext.a2a_server import Result
+from rasa_react_ext.a2a_wire import State
 from tests.a2a_server.serving import Bot, client, rpc, server, state_of
 from tests.a2a_server.test_cancel import begin, read
 from tests.a2a_server.test_conversation import BINDINGS
@@ -120,17 +122,13 @@ async def test_background_work_is_working_and_finishes_the_task_on_any_replica(s
         task_id = sent["result"]["task"]["id"]
         assert state_of(sent["result"]["task"]) == "working"
 
-        async def nothing(output: Any) -> bool:
-            return False
-
-        async def deliver(output: Any) -> bool:
-            await output.say("News.")
-            return True
-
-        assert not await two.service.resume("a2a:anonymous:other", deliver)
-        assert not await two.service.resume("a2a:anonymous:c", nothing)
-        assert state_of(await read(one, task_id)) == "working"
-        assert await two.service.resume("a2a:anonymous:c", deliver)
+        done = Result(state=State.COMPLETED, text="Done after all.")
+        assert not await two.service.report("a2a:anonymous:other", [], done)
+        assert await two.service.report("a2a:anonymous:c", ["News."])
+        told = await read(one, task_id)
+        assert state_of(told) == "working"
+        assert told["status"]["message"]["parts"][0]["text"] == "News."
+        assert await two.service.report("a2a:anonymous:c", [], done)
         ended = await read(one, task_id)
 
         assert state_of(ended) == "completed"
@@ -154,9 +152,7 @@ async def test_a_stream_goes_on_with_the_background_work_of_its_turn(store: str)
                 await asyncio.sleep(0.02)
         assert state_of(await read(served, task_id)) == "working"
 
-        async def deliver(output: Any) -> bool:
-            return True
-
-        assert await served.service.resume("a2a:anonymous:c", deliver)
+        done = Result(state=State.COMPLETED)
+        assert await served.service.report("a2a:anonymous:c", [], done)
         await asyncio.wait_for(running, 10)
         assert seen[-1].status_update.status.state == 3

@@ -6,7 +6,7 @@ The agent is looked up for each turn, so a model loaded meanwhile answers the ne
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from rasa.core.agent import Agent
@@ -25,7 +25,7 @@ from rasa_react_ext.host.a2a.outcome import outcome_of
 from rasa_react_ext.host.a2a.slot import completed_slots, open_slots, seed_commands
 from rasa_react_ext.host.a2a.turn_channel import CHANNEL_NAME, TurnChannel
 
-__all__ = ["HostAssistant"]
+__all__ = ["HostAssistant", "Silence"]
 
 SEPARATOR = "\n\n"
 OWN_KEYS = ("slots", A2A_CLIENT_SLOT_COMMANDS_METADATA_KEY)
@@ -107,7 +107,7 @@ class HostAssistant:
         """
         agent, processor = self._loaded()
         flows = await processor.get_flows()
-        channel = TurnChannel(_Silence(), streaming=False, repair=self._repair)
+        channel = TurnChannel(Silence(), streaming=False, repair=self._repair)
         began = time.time()
         async with agent.lock_store.lock(turn.conversation):
             tracker = await processor.get_tracker(turn.conversation)
@@ -123,15 +123,17 @@ class HostAssistant:
         facts = outcome.facts if outcome.state is State.CANCELED else {}
         return Result(state=State.CANCELED, text=SEPARATOR.join(channel.texts), data=facts)
 
-    async def resume(
-        self, conversation: str, output: Output, deliver: Callable[[Any], Awaitable[bool]]
-    ) -> Result | None:
-        """Go on where background work has reported."""
+    async def result_of(self, channel: TurnChannel, began: float) -> Result:
+        """How a turn that was not a message's left its dialogue.
+
+        Args:
+            channel: What was said in it.
+            began: When it began.
+
+        Raises:
+            HostError: No model is loaded.
+        """
         _, processor = self._loaded()
-        channel = TurnChannel(output, streaming=False, repair=self._repair)
-        began = time.time()
-        if not await deliver(channel):
-            return None
         return await self._result(channel, processor, began)
 
     def _loaded(self) -> tuple[Agent, MessageProcessor]:
@@ -176,7 +178,7 @@ class HostAssistant:
         )
 
 
-class _Silence:
+class Silence:
     """An output for turns of which only the end is told."""
 
     async def say(self, text: str, *, data: Any = None, artifact_id: str = "") -> None:

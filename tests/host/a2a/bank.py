@@ -163,4 +163,3 @@ async def _close(server: Any) -> None:
     for connection in list(server.connections):
         connection.abort() if hasattr(connection, "abort") else connection.close()
     await asyncio.sleep(0)
-

@@ -1,0 +1,54 @@
+"""A sub agent that works in the background keeps the task working, and its report ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from rasa_react_ext.testing import ModelServer
+from tests.a2a_client.remote import Remote, remote
+from tests.a2a_server.serving import rpc, state_of
+from tests.host.a2a.bank import served
+from tests.host.a2a.talk import Caller
+from tests.host.external.words import COMMANDS, DOMAIN, external
+from tests.host.project import Project
+
+SESSIONS = 'version: "3.1"\nsession_config: {start_session_after_expiry: false}'
+
+
+@pytest.fixture
+def reporter() -> Iterator[Remote]:
+    """A remote agent that reports by itself."""
+    with remote(push=True) as agent:
+        yield agent
+
+
+async def test_d8_background_work_is_working_and_its_report_ends_the_task(
+    project: Project, model: ModelServer, reporter: Remote, free_port: Callable[[], int]
+) -> None:
+    from rasa_react_ext.channels import TaskUpdates
+
+    model.use(COMMANDS)
+    port = free_port()
+    found = external(project, reporter, push_notification_url=f"http://127.0.0.1:{port}")
+    found = found.having(domain=DOMAIN.replace('version: "3.1"', SESSIONS).strip() + "\n")
+    found = found.with_settings(agents={"broker": {"allow_private_push_url": True}})
+    found.open()
+    updates = TaskUpdates.from_credentials({})
+    async with served(found, channels=[updates], port=port) as (url, _):
+        caller = Caller(url)
+        assert await caller.say("start trade wait") == "working"
+        task_id = caller.task["id"]
+        assert await caller.say("hurry", taskId=task_id) == "working"
+        assert "still busy" in caller.text
+        reporter.release()
+        async with asyncio.timeout(30):
+            while state_of(caller.task) == "working":
+                _, read = await rpc(url, "GetTask", {"id": task_id})
+                caller.task = read["result"]
+                await asyncio.sleep(0.05)
+        assert state_of(caller.task) == "completed"
+        assert caller.text == "At last.\n\nCome again."
+        assert reporter.done == {"wait": 1}
