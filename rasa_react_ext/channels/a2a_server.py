@@ -86,7 +86,7 @@ class A2AServer(InputChannel):
         blueprint.listener("before_server_stop")(stop)
         return blueprint
 
-    def get_output_channel_for_conversation(self, conversation_id: Text) -> Optional[OutputChannel]:  # noqa: UP045
+    def get_output_channel_for_conversation(self, conversation_id: str) -> OutputChannel | None:
         """Where a dialogue speaks by itself, when background work of a sub agent has reported."""
         if self._service is None:
             return None
