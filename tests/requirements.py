@@ -216,6 +216,10 @@ REQUIREMENTS: dict[str, str] = {
         "A server that is down at the start takes away its tools until it comes up, and nothing"
         " else."
     ),
+    "d5": (
+        "A tool that declares itself destructive runs only after a clear yes to exactly this call, "
+        "where the project wants that."
+    ),
     "d6": "Settings are strict and have their homes; the most specific value wins.",
     "d8": "A caller's context is a dialogue of its own, named by both.",
 }

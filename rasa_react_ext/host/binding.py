@@ -20,6 +20,7 @@ from rasa_react_ext.host.build import build_agents, register
 from rasa_react_ext.host.check import check_direct_calls, check_flows
 from rasa_react_ext.host.external.build import build_external_agents, external_names
 from rasa_react_ext.host.external.watch import register_watch
+from rasa_react_ext.host.lock_check import warn_of_lock_store
 from rasa_react_ext.host.observe.environment import configure_from_environment
 from rasa_react_ext.host.settings import (
     POLICY_PLACE,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from rasa.engine.storage.storage import ModelStorage
     from rasa.shared.core.flows import FlowsList
 
-__all__ = ["bind", "check_layout", "check_settings", "settings_from"]
+__all__ = ["bind", "check_layout", "check_settings", "server_names", "settings_from"]
 
 _log = structlog.get_logger()
 
@@ -90,7 +91,7 @@ def check_settings(policy: Mapping[str, Any]) -> None:
         ConfigurationError: A key or a value is wrong, or an agent is not there.
     """
     settings = settings_from(policy)
-    settings.check_servers(_server_names())
+    settings.check_servers(server_names())
     agents = Configuration.get_instance().available_agents.agents
     known = list(agents)
     if known:
@@ -111,7 +112,7 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     agents = configuration.available_agents.agents
     settings = settings_from(policy)
     settings.check_agents(list(agents))
-    settings.check_servers(_server_names())
+    settings.check_servers(server_names())
     check_kinds(settings, external_names(agents))
     domain, flows = _stored(storage)
     if domain is not None and flows is not None:
@@ -130,6 +131,7 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     shared.retire(register({**built, **external}))
     if external:
         register_watch()
+    warn_of_lock_store(configuration.endpoints)
     if _loop_runs():
         for agent in (*built.values(), *external.values()):
             agent.warm()
@@ -140,7 +142,7 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     )
 
 
-def _server_names() -> list[str]:
+def server_names() -> list[str]:
     """Names in the host's own `mcp_servers:`."""
     return [server.name for server in Configuration.get_instance().endpoints.mcp_servers or ()]
 

@@ -99,20 +99,18 @@ class _Look:
             await self._at_react(name, config)
 
     async def _at_react(self, name: str, config: AgentConfig) -> None:
-        file, settings = self._files.agent(name).path, self._project.settings
+        file, settings = self._files.agent(name).path, self._project.settings or Settings()
         made = attempt(
             self._inspection,
             self._files,
             file,
-            lambda: build_agents({name: config}, self._endpoints),
+            lambda: build_agents({name: config}, self._endpoints, settings),
         )
         if made is None:
             return
         calls = calls_of(self._project.flows, name)
         for kind in sorted({bool(step.exit_if) for _, step in calls or ()}) or [False]:
             agent = made[name, ProtocolType.MCP_TASK if kind else ProtocolType.MCP_OPEN]
-            if settings is not None:
-                agent.settings = settings.for_agent(name)
             of_kind = calls and [call for call in calls if bool(call[1].exit_if) is kind]
             try:
                 view = await view_react(agent, self._project.domain, of_kind, connect=self._connect)

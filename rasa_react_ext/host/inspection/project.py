@@ -19,7 +19,7 @@ from rasa_react_ext.a2a_server.settings import CHANNEL
 from rasa_react_ext.a2a_server.settings import read_settings as read_server_settings
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.a2a.requirement import check_block
-from rasa_react_ext.host.binding import settings_from
+from rasa_react_ext.host.binding import server_names, settings_from
 from rasa_react_ext.host.external.build import external_names
 from rasa_react_ext.host.inspection.source import section
 from rasa_react_ext.host.inspection.written import policy_keys, unset_variables
@@ -134,6 +134,7 @@ def _settings(
 
     def read() -> Settings:
         settings = settings_from(policy_keys(files.config))
+        settings.check_servers(server_names())
         if agents is not None:
             settings.check_agents(list(agents))
             check_kinds(settings, external_names(agents))

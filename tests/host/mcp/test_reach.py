@@ -139,7 +139,7 @@ async def test_d4_a_flow_that_calls_a_tool_of_a_child_process_itself_is_refused(
 @pytest.mark.parametrize(
     ("way", "key", "says"),
     [
-        ({"transprt": "sse"}, "far: transprt", "Did you mean 'transport'?"),
+        ({"transports": "sse"}, "far: transports", "Did you mean 'transport'?"),
         ({"transport": "pigeon"}, "far: transport", "'http', 'sse' or 'stdio'"),
         ({"transport": "stdio"}, "mcp_servers: far", "needs a command"),
         ({"command": "npx"}, "mcp_servers: far", "command: a server with transport 'http'"),
