@@ -127,14 +127,7 @@ class _Turn:
         exit_slots = ExitSlots(agent_input, came.exit_slots)
         self._record.extend(exit_slots.restore(self._memory.slots))
         built_in = agent.built_in_definitions(exit_slots.with_input())
-        label = TurnLabel(
-            conversation=str(recipient or ""),
-            turn=turn_id,
-            agent=agent.name,
-            flow=flow,
-            step=step,
-            user=agent_input.user_message,
-        )
+        label = _label(agent, agent_input, turn_id, flow, step)
         self._observer = Fan(self._record, agent.process.watchers(label))
         slots = exit_slots.values()
         self.host = HostTurn(
@@ -235,3 +228,19 @@ class _Turn:
             ).to_json()
         kept = self._tools.with_notes(memory, result.text)
         return {arrival.MEMORY_KEY: kept} if kept is not None else None
+
+
+def _label(
+    agent: ReActAgent, agent_input: AgentInput, turn: str, flow: str, step: str
+) -> TurnLabel:
+    metadata = agent_input.metadata or {}
+    # After an interruption the host speaks in the user's place.
+    came_back = metadata.get("resumed_after_interruption")
+    return TurnLabel(
+        conversation=str(agent_input.recipient_id or metadata.get("sender_id") or ""),
+        turn=turn,
+        agent=agent.name,
+        flow=flow,
+        step=step,
+        user="" if came_back else agent_input.user_message,
+    )

@@ -18,6 +18,8 @@ from rich.console import Console
 from demo.backend import ROOT
 from rasa_react_ext.cli.chat import _converse
 from rasa_react_ext.cli.failure import ExitCode
+from rasa_react_ext.cli.main import main
+from rasa_react_ext.cli.page import read_record
 from rasa_react_ext.cli.screen import Screen
 from tests.sample import Sample, running_sample
 
@@ -50,6 +52,25 @@ def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_with_the_inpu
     # What the host keeps for itself is not the user's business.
     for slot in ("flow_hashes", "session_started_metadata", "language"):
         assert slot not in shown
+
+
+def test_a_recorded_conversation_is_drawn_without_the_hosts_words_in_the_users_place(
+    sample: Sample, tmp_path: Path
+) -> None:
+    endpoints = tmp_path / "endpoints.yml"
+    section = f"rasa_react_ext:\n  trace_folder: {tmp_path / 'traces'}\n"
+    text = (ROOT / "endpoints.yml").read_text(encoding="utf-8")
+    endpoints.write_text(f"{text}\n{section}", encoding="utf-8")
+    typed = "How is Nordwind doing?\nWhen are you open?\nYes, please.\n/trace\n"
+    done = _chat(sample, typed, "--endpoints", str(endpoints), "--sender", "customer")
+    record = tmp_path / "traces" / "customer.jsonl"
+    assert f"rasa-react trace {record}" in done.stdout
+    asked, resumed = read_record(record)
+    assert asked["user"] == "How is Nordwind doing?"
+    assert {bar["name"] for bar in asked["bars"] if bar["kind"] == "tool"} >= {"find_symbol"}
+    assert resumed["user"] == ""
+    assert main(["trace", str(record)]) == ExitCode.DONE
+    assert "How is Nordwind doing?" in record.with_suffix(".html").read_text(encoding="utf-8")
 
 
 def test_stop_ends_the_chat_before_what_follows(sample: Sample) -> None:
@@ -141,9 +162,9 @@ async def _talk(*typed: str | None) -> tuple[Talk, str]:
     return talk, file.getvalue()
 
 
-def _chat(sample: Sample, typed: str) -> subprocess.CompletedProcess[str]:
+def _chat(sample: Sample, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        _command(sample),
+        [*_command(sample), *arguments],
         cwd=ROOT,
         env=dict(os.environ),
         input=typed,

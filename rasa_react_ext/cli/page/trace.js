@@ -71,7 +71,7 @@ function card(turn, index) {
   const article = element("article");
   const top = element("button", "top");
   top.type = "button";
-  top.append(element("span", "said", turn.user || "(nothing said)"));
+  top.append(element("span", "said", turn.user || "(goes on without new words)"));
   top.append(element("span", "out " + turn.outcome, turn.outcome.replace("_", " ")));
   const about = turn.agent + (turn.flow ? " in " + turn.flow : "") + " · " + new Date(turn.at).toLocaleString() + (turn.reason ? " · " + turn.reason : "");
   top.append(element("span", "about", about));
