@@ -136,7 +136,8 @@ class _Look:
         self._inspection.agents.append(view)
         if reason:
             parts = ["configuration", "agent_card"]
-            self._warn(file, parts, f"the agent cannot be used now: {reason}", "Start it.")
+            problem, _, fix = reason.partition(". ")
+            self._warn(file, parts, f"{problem.rstrip('.')}.", fix or "Start it.")
 
     def _note_missing(self, view: AgentView) -> None:
         for state in view.servers:
