@@ -25,8 +25,14 @@ def reporter() -> Iterator[Remote]:
         yield agent
 
 
-async def test_d8_background_work_is_working_and_its_report_ends_the_task(
-    project: Project, model: ModelServer, reporter: Remote, free_port: Callable[[], int]
+@pytest.mark.parametrize(("busy", "state"), [("guard", "working"), ("free", "input_required")])
+async def test_d8_background_work_keeps_its_task_open_and_its_report_ends_it(
+    project: Project,
+    model: ModelServer,
+    reporter: Remote,
+    free_port: Callable[[], int],
+    busy: str,
+    state: str,
 ) -> None:
     from rasa_react_ext.channels import TaskUpdates
 
@@ -34,21 +40,22 @@ async def test_d8_background_work_is_working_and_its_report_ends_the_task(
     port = free_port()
     found = external(project, reporter, push_notification_url=f"http://127.0.0.1:{port}")
     found = found.having(domain=DOMAIN.replace('version: "3.1"', SESSIONS).strip() + "\n")
-    found = found.with_settings(agents={"broker": {"allow_private_push_url": True}})
+    settings = {"allow_private_push_url": True, "busy": busy}
+    found = found.with_settings(agents={"broker": settings})
     found.open()
     updates = TaskUpdates.from_credentials({})
     async with served(found, channels=[updates], port=port) as (url, _):
         caller = Caller(url)
-        assert await caller.say("start trade wait") == "working"
+        assert await caller.say("start trade wait") == state
         task_id = caller.task["id"]
-        assert await caller.say("hurry", taskId=task_id) == "working"
-        assert "still busy" in caller.text
+        if busy == "guard":
+            assert await caller.say("hurry", taskId=task_id) == "working"
+            assert "still busy" in caller.text
         reporter.release()
-        async with asyncio.timeout(30):
-            while state_of(caller.task) == "working":
+        async with asyncio.timeout(60):
+            while state_of(caller.task) != "completed":
                 _, read = await rpc(url, "GetTask", {"id": task_id})
                 caller.task = read["result"]
                 await asyncio.sleep(0.05)
-        assert state_of(caller.task) == "completed"
         assert caller.text == "At last.\n\nCome again."
         assert reporter.done == {"wait": 1}
