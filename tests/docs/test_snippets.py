@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import re
 import shlex
@@ -21,8 +22,14 @@ pytestmark = pytest.mark.host
 
 PAGES = (
     "README.md",
+    "a2a-server.md",
     "add-an-agent.md",
     "build-my-image.md",
+    "command-line.md",
+    "configuration.md",
+    "external-agents.md",
+    "hooks.md",
+    "mcp-servers.md",
     "move-from-the-host.md",
     "personal-data.md",
     "roll-back.md",
@@ -34,8 +41,22 @@ PAGES = (
 )
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 POLICY = "rasa_react_ext.policy.ReActPolicy"
-SHOWN = {"text"}
-"""Kinds that show what a program prints."""
+SHOWN = {"", "text"}
+"""Kinds that show what a program prints or is told."""
+
+FILES = {
+    "policies": "config.yml",
+    "rasa_react_ext": "endpoints.yml",
+    "mcp_servers": "endpoints.yml",
+    "rasa_react_ext.channels.A2AServer": "credentials.yml",
+    "rasa_react_ext.channels.TaskUpdates": "credentials.yml",
+    "session_config": "domain.yml",
+    "slots": "domain.yml",
+    "flows": "flows/some.yml",
+    "agent": "sub_agents/some/config.yml",
+    "configuration": "sub_agents/some/config.yml",
+}
+"""Where a top-level key belongs, for snippets that do not say."""
 
 
 def _id(block: Block) -> str:
@@ -63,17 +84,19 @@ def test_every_block_is_run_read_or_says_why_not() -> None:
 
 @_of("yaml")
 def test_a_yaml_snippet_is_what_its_file_may_hold(block: Block, tmp_path: Path) -> None:
-    assert block.file, "its first line must name the file"
-    path = tmp_path / Path(block.file).name
+    values = _whole(yaml.safe_load(block.text))
+    file = block.file or next((FILES[key] for key in values if key in FILES), "")
+    assert file, "its first line must name the file"
+    path = tmp_path / Path(file).name
     path.write_text(block.text, encoding="utf-8")
-    reader = next(read for name, read in READERS.items() if re.fullmatch(name, block.file))
+    reader = next(read for name, read in READERS.items() if re.fullmatch(name, file))
     with _as_the_host():
-        reader(path, yaml.safe_load(block.text))
+        reader(path, values)
 
 
 @_of("python")
 def test_a_python_snippet_is_code(block: Block) -> None:
-    compile(block.text, _id(block), "exec")
+    compile(block.text, _id(block), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 @_of("sh")
@@ -130,6 +153,16 @@ def _as_the_host() -> Iterator[None]:
         yield
 
 
+def _whole(values: Any) -> Any:
+    """A part of the policies, or of our entry there, as the file that it is a part of."""
+    flow_policy = {"name": "FlowPolicy"}
+    if isinstance(values, list):
+        return {"policies": [flow_policy, *values]}
+    if set(values) == {"agents"}:
+        return {"policies": [flow_policy, {"name": POLICY, **values}]}
+    return values
+
+
 def _config(_: Path, values: Any) -> None:
     from rasa_react_ext.host.settings import read_settings
 
@@ -152,9 +185,18 @@ def _sub_agent(_: Path, values: Any) -> None:
     from rasa.agents.validation import ALLOWED_KEYS
     from rasa.core.available_agents import AvailableAgents
 
-    AvailableAgents.from_dict(values)
+    if "agent" in values:  # else only a part of the file is shown
+        AvailableAgents.from_dict(values)
     for section, keys in values.items():
         assert set(keys) <= ALLOWED_KEYS[section]
+
+
+def _credentials(_: Path, values: Any) -> None:
+    from rasa_react_ext.a2a_server import read_settings
+    from rasa_react_ext.a2a_server.settings import CHANNEL
+
+    if CHANNEL in values:
+        read_settings(values[CHANNEL] or {})
 
 
 def _flows(path: Path, _: Any) -> None:
@@ -178,6 +220,7 @@ def _model_script(path: Path, _: Any) -> None:
 READERS: dict[str, Callable[[Path, Any], None]] = {
     r"config\.yml": _config,
     r"endpoints\.yml": _endpoints,
+    r"credentials\.yml": _credentials,
     r"sub_agents/\w+/config\.yml": _sub_agent,
     r"flows/\w+\.yml": _flows,
     r"domain\.yml": _domain,
