@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+import structlog
 from rasa.agents.core.types import ProtocolType
 from rasa.agents.protocol.a2a.a2a_agent import A2AAgent
 from rasa.agents.utils import resolve_agent_config
@@ -15,6 +16,7 @@ from rasa.shared.utils.common import class_from_module_path
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.external import talk
 from rasa_react_ext.host.external.agent import ExternalAgent
+from rasa_react_ext.host.external.mount import current_mount
 from rasa_react_ext.host.external.spec import agent_spec, check_push_url
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["build_external_agents", "external_names"]
 
 HOST_NAME = "A2AAgent"
+_log = structlog.get_logger()
 
 
 def build_external_agents(
@@ -47,10 +50,25 @@ def build_external_agents(
         url = resolved.configuration.push_notification_url if resolved.configuration else None
         if url:
             check_push_url(name, url, private_allowed=bool(own.allow_private_push_url))
+            _warn_without_channel(name)
         agent = cast("ExternalAgent", _agent_class(config).from_config(resolved))
         agent.bind(spec, own)
         built[name, ProtocolType.A2A] = agent
     return built
+
+
+def _warn_without_channel(name: str) -> None:
+    if current_mount() is None:
+        _log.warning(
+            "rasa_react_ext.external.no_callback_channel",
+            agent_name=name,
+            event_info=(
+                f"sub_agents: {name}: config.yml: configuration: push_notification_url is set, but "
+                "no server with our callback channel runs here, so the agent is waited for "
+                "instead of working in the background. Add rasa_react_ext.channels.TaskUpdates "
+                "to credentials.yml."
+            ),
+        )
 
 
 def external_names(agents: Mapping[str, AgentConfig]) -> set[str]:

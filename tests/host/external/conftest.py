@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from rasa_react_ext.testing import ModelServer
 from tests.a2a_client.remote import Remote, remote
-from tests.host.external.words import external
+from tests.host.external.words import COMMANDS, external
 from tests.host.project import Project
 
 
@@ -21,9 +21,9 @@ def broker() -> Iterator[Remote]:
 
 
 @pytest.fixture
-def trading(project: Project, script: Callable[..., ModelServer], broker: Remote) -> Project:
+def trading(project: Project, model: ModelServer, broker: Remote) -> Project:
     """The project, with its model scripted and `broker` reached by its card."""
-    script()
+    model.use(COMMANDS)
     return external(project, broker)
 
 

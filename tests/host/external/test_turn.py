@@ -218,6 +218,27 @@ async def test_b60_a_cancelled_turn_ends_at_once_and_cancels_the_remote_task(
     assert ("flow_cancelled" in [e.type_name for e in tracker.events]) == (on_cancel == "end")
 
 
+async def test_a_waiting_task_is_cancelled_when_the_user_cancels_its_flow(
+    trading: Project, broker: Remote
+) -> None:
+    async with loaded(trading) as agent:
+        await says(agent, "start trade ask")
+        await says(agent, "cancel it")
+        await until(lambda: broker.done["cancelled"] == 1)
+        assert await says(agent, "start trade echo Bought.") == ["Bought.", "Come again."]
+    assert broker.done == {"ask": 1, "cancelled": 1, "echo": 1}
+
+
+async def test_a_waiting_task_is_left_alone_during_a_digression(
+    trading: Project, broker: Remote
+) -> None:
+    async with loaded(trading) as agent:
+        await says(agent, "start trade ask")
+        await says(agent, "start other")
+        assert (await says(agent, "yes"))[-1:] == ["Come again."]
+    assert broker.done["cancelled"] == 0
+
+
 async def test_polling_that_gives_up_cancels_the_remote_task_and_fails_the_flow(
     trading: Project, broker: Remote
 ) -> None:
