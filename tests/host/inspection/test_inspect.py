@@ -294,7 +294,8 @@ BROKEN = {
     "a key of the server channel": Broken(
         file="credentials.yml",
         old="rest:\n",
-        new="rest:\n\nrasa_react_ext.channels.A2AServer:\n  url: https://desk.example\n  description: A desk.\n  pth: /\n",
+        new="rest:\n\nrasa_react_ext.channels.A2AServer:\n  url: https://desk.example\n"
+        "  description: A desk.\n  pth: /\n",
         line="pth:",
         key="pth",
         problem="unknown",
