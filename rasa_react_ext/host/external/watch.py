@@ -14,6 +14,7 @@ from rasa.agents.agent_manager import AgentManager
 from rasa.agents.core.types import ProtocolType
 from rasa.plugin import plugin_manager
 from rasa.shared.agents.utils import make_agent_identifier
+from rasa.shared.core.events import AgentCancelled, UserUttered
 
 from rasa_react_ext.host.external import ledger
 from rasa_react_ext.host.external.agent import ExternalAgent
@@ -36,13 +37,24 @@ class Watch:
     def after_prediction_loop_end(self, tracker: DialogueStateTracker) -> None:
         """Compare the open tasks of a conversation with what its stack knows."""
         conversation = tracker.sender_id
-        if conversation not in ledger.watched:
+        # Another process may have begun the task that this turn has ended.
+        if conversation not in ledger.watched and not _cancelled_one(tracker):
             return
         known = ledger.keys_in(tracker.stack.frames)
         agent = next(iter(_agents()), None)
         if agent is not None:
             work = _let_go(conversation, known, time.time())
             agent.chores.start(work, f"watch over {conversation}")
+
+
+def _cancelled_one(tracker: DialogueStateTracker) -> bool:
+    """Whether an agent was cancelled since the user spoke last."""
+    for event in reversed(tracker.events):
+        if isinstance(event, AgentCancelled):
+            return True
+        if isinstance(event, UserUttered):
+            return False
+    return False
 
 
 async def _let_go(conversation: str, known: set[str], moment: float) -> None:

@@ -364,6 +364,55 @@ async def test_d7_a_task_whose_conversation_is_gone_is_cancelled(
         await until(lambda: reporter.done["cancelled"] == 1)
 
 
+async def test_d7_what_was_applied_before_a_crash_is_not_applied_again(
+    guarded: Server, reporter: Remote
+) -> None:
+    await begin(guarded, reporter, "later ask")
+    reporter.release()
+    await heard(guarded, 2)
+    await again(guarded)
+    await guarded.says("CAD")
+    assert (await heard(guarded, 2))[-2:] == ["Got CAD.", "Come again."]
+    await counts(guarded)
+    await again(guarded)
+    await counts(guarded)
+    assert guarded.phone.to("anna") == []
+    tracker = await guarded.tracker()
+    texts = [event.text for event in tracker.events if event.type_name == "bot"]
+    assert texts.count("Which currency?") == 1
+    assert texts.count("Got CAD.") == 1
+
+
+async def test_d7_a_user_who_cancels_in_another_process_cancels_the_remote_task(
+    free: Server, reporter: Remote
+) -> None:
+    from rasa_react_ext.host.external import ledger
+
+    await begin(free, reporter, "later echo Bought.")
+    ledger.watched.clear()
+    await free.says("cancel it")
+    await until(lambda: reporter.done["cancelled"] == 1)
+
+
+async def again(server: Server) -> None:
+    """Have all reports of the conversation applied once more, as after a crash."""
+    import sqlalchemy as sa
+
+    from rasa_react_ext.host import process
+
+    async with process.current().database.transaction() as connection:
+        await connection.execute(sa.text("UPDATE rasa_react_ext_remote_task SET closed = false"))
+        await connection.execute(
+            sa.text("UPDATE rasa_react_ext_inbox SET done = false, next_at = 0")
+        )
+    async with httpx.AsyncClient(trust_env=False) as client, asyncio.timeout(15):
+        while True:
+            answer = await client.get(f"{server.url}/webhooks/task_updates/health")
+            if not answer.json()["unread"]:
+                return
+            await asyncio.sleep(0.02)
+
+
 async def begin(server: Server, reporter: Remote, order: str) -> list[str]:
     """Begin a task; what the user hears until it works."""
     said = await server.says(f"start trade {order}")
