@@ -149,6 +149,7 @@ def _offline(project: Project, model_url: str, servers: Mapping[str, str], work:
         written.read_text(encoding="utf-8"),
         model_url=model_url,
         servers=servers,
+        store=work / "store.db",
         file=str(written),
     )
     endpoints = work / "endpoints.yml"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
+from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.mcp.results import ResultStores
 from rasa_react_ext.host.observe.telemetry import Telemetry
 from rasa_react_ext.host.observe.trace_file import TraceFile, trace_path
@@ -74,14 +75,31 @@ class Process:
         """Take the settings of a loaded model.
 
         Raises:
-            ConfigurationError: The store is no database address.
+            ConfigurationError: The store is no database address, or cannot be written.
         """
         store = settings.deployment.store.get_secret_value()
         if store != self._settings.deployment.store.get_secret_value():
             self._replaced.append(self._database)
             self._database = Database(store)
+        self._check_store(chosen="store" in settings.deployment.model_fields_set)
         self._settings = settings
         self._told.clear()
+
+    def _check_store(self, *, chosen: bool) -> None:
+        """A store that somebody chose must work; without the usual one, agents run on."""
+        try:
+            self._database.check_place()
+        except ConfigurationError as error:
+            if chosen:
+                raise
+            _log.warning(
+                "rasa_react_ext.store.unavailable",
+                error=error.problem,
+                event_info=(
+                    f"{error} Until then a tool call may run twice after a crash, and background "
+                    "tasks of external agents do not work."
+                ),
+            )
 
     def watchers(self, label: TurnLabel) -> list[Observer]:
         """Who hears one agent turn, beside the tracker."""

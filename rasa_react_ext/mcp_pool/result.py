@@ -7,6 +7,7 @@ never shown as base64.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from mcp import types
@@ -35,9 +36,10 @@ def tool_result(result: CallAnswer) -> ToolResult:
     The text holds every part in order, and the structured value as JSON where it
     says something that the text does not.
     """
-    text = "\n".join(part for part in map(_part, result.content) if part)
+    parts = [part for part in map(_part, result.content) if part]
+    text = "\n".join(parts)
     value = result.structuredContent
-    if value is not None and not _says(text, value):
+    if value is not None and not _says(parts, value):
         text = f"{text}\n{_json(value)}" if text else _json(value)
     if not text.strip():
         text = _EMPTY_ERROR if result.isError else _EMPTY
@@ -69,27 +71,30 @@ def _resource(resource: types.TextResourceContents | types.BlobResourceContents)
     return f"[resource: {resource.uri}, {kind}, {_size(resource.blob)}]"
 
 
-def _says(text: str, value: Any) -> bool:
-    """Whether the text holds the same as the structured value.
+def _says(parts: Sequence[str], value: Any) -> bool:
+    """Whether the parts hold the same as the structured value.
 
-    Servers repeat the value as JSON text, or wrap a plain text in an object of one key.
+    Servers repeat the value as JSON text, in whatever layout; a list with a part for each
+    item; a plain text wrapped in an object of one key.
     """
+    text = "\n".join(parts)
     only = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else None
     if only == text:
         return True
     plain = value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value
+    if isinstance(plain, list):
+        lines = parts if len(parts) == len(plain) else text.split("\n")
+        if [_told(line) for line in lines] == plain or lines == plain:
+            return True
+    return _told(text) in (plain, value)
+
+
+def _told(text: str) -> Any:
+    """The value of a JSON text; a text that is no JSON is its own value."""
     try:
-        told = json.loads(text)
+        return json.loads(text)
     except ValueError:
-        return _lines(plain) == text
-    return bool(told in (plain, value))
-
-
-def _lines(value: object) -> str | None:
-    """A list of texts as servers show it: one part each."""
-    if not isinstance(value, list):
-        return None
-    return "\n".join(item if isinstance(item, str) else _json(item) for item in value)
+        return text
 
 
 def _json(value: object) -> str:

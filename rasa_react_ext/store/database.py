@@ -7,6 +7,7 @@ dropped. The schema is migrated once per process, before the first use.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -61,6 +62,33 @@ class Database:
         self._engines: dict[asyncio.AbstractEventLoop, AsyncEngine] = {}
         self._migrating: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
         self._migrated = False
+
+    def check_place(self) -> None:
+        """Refuse a SQLite file that cannot be written, before anything needs it.
+
+        Other databases are only reached when they are used.
+
+        Raises:
+            ConfigurationError: Names the file and what is in the way.
+        """
+        if self.url.get_backend_name() != "sqlite" or not self.url.database:
+            return
+        file = Path(self.url.database)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            writable = not file.is_dir() and os.access(
+                file if file.exists() else file.parent, os.W_OK
+            )
+            problem = "" if writable else f"{str(file)!r} cannot be written."
+        except OSError as error:
+            problem = f"{str(file)!r} cannot be made ({error.strerror})."
+        if problem:
+            raise ConfigurationError(
+                file="endpoints.yml",
+                key="rasa_react_ext: store",
+                problem=problem,
+                fix="Name a file in a folder that can be written, or a PostgreSQL address.",
+            )
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[AsyncConnection]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -17,6 +18,7 @@ from rasa_react_ext.errors import ConfigurationError
 __all__ = ["offline_endpoints"]
 
 _SHARED_STATE = ("event_broker", "lock_store", "tracker_store")
+_OUR_SECTION = "rasa_react_ext"
 _OF_A_PROVIDER = re.compile(
     r"provider|model|deployment(_name)?|engine|organization|project|region|use_ssl"
     r"|api_(base|key|type|version)|(aws|azure|vertex|oauth|ssl|bedrock|databricks)(_\w+)?"
@@ -24,17 +26,24 @@ _OF_A_PROVIDER = re.compile(
 
 
 def offline_endpoints(
-    text: str, *, model_url: str, servers: Mapping[str, str], file: str = "endpoints.yml"
+    text: str,
+    *,
+    model_url: str,
+    servers: Mapping[str, str],
+    store: Path | None = None,
+    file: str = "endpoints.yml",
 ) -> str:
     """The endpoints with every model and the given MCP servers replaced.
 
     Models keep their names and lose what belongs to their provider. Tracker, lock store and
-    event broker are left out: a test needs no other state than its own.
+    event broker are left out and the agents' store is replaced: a test needs no other state
+    than its own.
 
     Args:
         text: The endpoints as written.
         model_url: Base URL of an OpenAI-compatible API.
         servers: URLs by the names in `mcp_servers`.
+        store: File for the agents' durable state; the default place without one.
         file: Name of the file, for messages.
 
     Raises:
@@ -49,6 +58,9 @@ def offline_endpoints(
     for entry in named:
         if entry.get("name") in servers:
             entry |= {"url": servers[str(entry["name"])], "type": "http"}
+    section = kept.get(_OUR_SECTION)
+    if store is not None and (section is None or isinstance(section, dict)):
+        kept[_OUR_SECTION] = {**(section or {}), "store": str(store)}
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
 
 

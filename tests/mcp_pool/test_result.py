@@ -62,6 +62,12 @@ def test_b71_structured_content_that_says_the_same_is_not_repeated(
     assert read(content=[text(shown)], structuredContent=value).text == shown
 
 
+def test_b71_a_list_with_a_part_for_each_item_is_not_repeated() -> None:
+    parts = [text('{\n  "x": 1\n}'), text('{\n  "x": 2\n}')]
+    shown = read(content=parts, structuredContent={"result": [{"x": 1}, {"x": 2}]}).text
+    assert shown == '{\n  "x": 1\n}\n{\n  "x": 2\n}'
+
+
 def test_b72_text_is_shown_as_it_is() -> None:
     odd = "He said \"no\"\nand 'yes' \\ grüße 日本"
     assert read(content=[text(odd), text("second")]).text == f"{odd}\nsecond"

@@ -44,6 +44,20 @@ def test_another_address_is_refused_with_key_and_fix_and_without_its_password(
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize("place", ["", "file/agents.db"])
+def test_a_file_that_cannot_be_written_is_refused_by_name(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    with pytest.raises(ConfigurationError) as refused:
+        Database(str(tmp_path / place)).check_place()
+    assert refused.value.key == "rasa_react_ext: store"
+    assert str(tmp_path / place).rstrip("/") in refused.value.problem
+
+
+def test_a_place_that_can_be_written_is_accepted_and_a_server_is_not_asked(tmp_path: Path) -> None:
+    Database(str(tmp_path / "new" / "agents.db")).check_place()
+    Database("postgresql://nobody@127.0.0.1:1/none").check_place()
+
+
 async def test_the_folder_of_a_sqlite_file_is_made(tmp_path: Path) -> None:
     database = Database(str(tmp_path / "new" / "folder" / "agents.db"))
     assert await Journal(database).entries("c", "a") == []
@@ -81,12 +95,16 @@ async def test_a_failed_transaction_leaves_nothing(store: str) -> None:
     database = Database(store)
     journal = Journal(database)
     await journal.entries("c", "a")
-    with pytest.raises(ZeroDivisionError):
+
+    async def broken() -> None:
         async with database.transaction() as connection:
-            table = metadata.tables["rasa_react_ext_journal"]
             row = {"conversation": "c", "agent": "a", "turn": "t", "call_key": "k"}
+            table = metadata.tables["rasa_react_ext_journal"]
             await connection.execute(table.insert().values(**row, created_at=0.0))
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await broken()
     assert await journal.entries("c", "a") == []
     await database.aclose()
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -29,6 +31,14 @@ def _offline(text: str, **servers: str) -> dict[str, object]:
     written = offline_endpoints(text, model_url="http://model/v1", servers=servers)
     value: dict[str, object] = yaml.safe_load(written)
     return value
+
+
+def test_a_store_of_the_tests_own_takes_the_place_of_the_projects(tmp_path: Path) -> None:
+    for text in (WRITTEN, "model_groups: []"):
+        written = offline_endpoints(
+            text, model_url="http://model/v1", servers={}, store=tmp_path / "s.db"
+        )
+        assert yaml.safe_load(written)["rasa_react_ext"] == {"store": str(tmp_path / "s.db")}
 
 
 def test_models_keep_their_names_and_settings_and_lose_their_providers() -> None:
