@@ -217,17 +217,17 @@ REQUIREMENTS: dict[str, str] = {
         " else."
     ),
     "d5": (
-        "A tool that declares itself destructive runs only after a clear yes to exactly this call, "
-        "where the project wants that."
+        "A tool that declares itself destructive runs only after a clear yes to exactly this "
+        "call, where the project wants that."
     ),
     "d6": "Settings are strict and have their homes; the most specific value wins.",
     "d7": (
-        "External agents: outcomes shown once and recorded as the host records them, hooks, "
-        "ids and sharing as documented, background tasks applied once, guarded or free."
+        "External agents: outcomes shown once and recorded as the host records them, hooks, ids"
+        " and sharing as documented, background tasks applied once, guarded or free."
     ),
     "d8": "A caller's context is a dialogue of its own, named by both.",
     "d9": (
-        "The PostgreSQL lock store is exclusive among processes, first come first served, "
-        "and lets go of killed ones."
+        "The PostgreSQL lock store is exclusive among processes, first come first served, and "
+        "lets go of killed ones."
     ),
 }

@@ -59,9 +59,8 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "structured_entries",
         "task_body",
     ),
-    "rasa_react_ext.assistant": ("Conversation", "LoadedAssistant", "Project", "loaded", "train"),
     "rasa_react_ext.actions": ("ActionSubAgentStatus",),
-    "rasa_react_ext.locks": ("PostgresLockStore",),
+    "rasa_react_ext.assistant": ("Conversation", "LoadedAssistant", "Project", "loaded", "train"),
     "rasa_react_ext.channels": ("A2AServer", "TaskUpdates", "cancel"),
     "rasa_react_ext.compatibility": (
         "OVERRIDE",
@@ -98,6 +97,7 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "OutcomeUnknownError",
         "PeerError",
     ),
+    "rasa_react_ext.locks": ("PostgresLockStore",),
     "rasa_react_ext.mcp_pool": (
         "Callbacks",
         "ClientCredentials",
