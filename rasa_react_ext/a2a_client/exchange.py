@@ -283,9 +283,14 @@ class Exchange:
             yield Answered(message=self._assembly.message)
             return
         yield from self._acceptance()
-        if old and self._streams and self._assembly.state.waits:
+        if old and not self._waits_for_end and self._assembly.state.waits:
             return
         yield from self._state(by_text=response.HasField("task"))
+
+    @property
+    def _waits_for_end(self) -> bool:
+        """Whether the answer to the message comes when the agent has stopped."""
+        return not self._streams and self._push is None
 
     def _snapshot(self) -> Iterator[Update]:
         yield from self._state(by_text=True)

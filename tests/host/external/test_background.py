@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from rasa_react_ext.testing import ModelServer
 from tests.a2a_client.remote import Remote, remote
@@ -18,6 +20,12 @@ from tests.host.project import Project
 pytestmark = pytest.mark.host
 
 BUSY = "I'm still busy"
+STATUS_PATTERN = """
+  pattern_external_agent_processing:
+    description: Says how far the agent is.
+    steps:
+      - action: action_sub_agent_status
+"""
 
 
 @pytest.fixture
@@ -73,6 +81,35 @@ async def test_d7_a_guarded_task_is_delivered_when_it_reports_its_end(
     assert reporter.done == {"wait": 1}
     assert await counts(guarded) == {"unread": 0, "dead": 0, "open": 0}
     assert (await guarded.tracker()).stack.frames == []
+
+
+class ProjectWithActions(Project):
+    """A project that runs its own actions in the assistant's process."""
+
+    def _write(self) -> None:
+        super()._write()
+        file = self.folder / "endpoints.yml"
+        endpoints = yaml.safe_load(file.read_text())
+        endpoints["action_endpoint"] = {"actions_module": "tests.host.external.status_actions"}
+        file.write_text(yaml.safe_dump(endpoints))
+
+
+async def test_d7_our_action_says_in_the_busy_pattern_what_the_agent_said_last(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    plain = backed()
+    project = ProjectWithActions(**{f.name: getattr(plain, f.name) for f in fields(plain)})
+    project = project.having(
+        flows=plain.flows + STATUS_PATTERN,
+        domain=plain.domain + "actions: [action_sub_agent_status]\n",
+    )
+    async with served(project, port) as server:
+        await begin(server, reporter, "wait")
+        assert await server.says("how far is it") == [
+            "broker said less than a minute ago: Working on it."
+        ]
+        reporter.release()
+        assert await heard(server, 2) == ["At last.", "Come again."]
 
 
 async def test_d7_results_set_slots_through_the_users_hook(

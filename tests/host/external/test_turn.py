@@ -11,8 +11,9 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 
 from rasa_react_ext.a2a_wire import data_of
-from tests.a2a_client.remote import Remote
-from tests.host.external.words import external, says, texts
+from rasa_react_ext.testing import ModelServer
+from tests.a2a_client.remote import Remote, grpc_remote
+from tests.host.external.words import COMMANDS, external, says, texts
 from tests.host.project import Project, loaded
 
 pytestmark = pytest.mark.host
@@ -246,6 +247,17 @@ async def test_polling_that_gives_up_cancels_the_remote_task_and_fails_the_flow(
     async with loaded(external(trading, broker, max_polling_time=1, timeout=1)) as agent:
         assert "Come again." not in await says(agent, "start trade wait")
         await until(lambda: broker.done["cancelled"] == 1)
+
+
+@pytest.mark.parametrize("version", ["1.0", "0.3"])
+async def test_d7_an_agent_over_grpc_serves_like_any_other(
+    project: Project, model: ModelServer, version: str
+) -> None:
+    model.use(COMMANDS)
+    with grpc_remote(version=version) as agent_behind_grpc:
+        async with loaded(external(project, agent_behind_grpc)) as agent:
+            assert await says(agent, "start trade ask") == ["Let me see.", "Which currency?"]
+            assert await says(agent, "CAD") == ["Got CAD.", "Come again."]
 
 
 async def test_d1_an_agent_of_the_host_is_replaced_and_let_go_with_the_others(
