@@ -7,7 +7,7 @@ every process, from the same store.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Dict, Optional, cast  # noqa: UP035 - the host's spelling
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
@@ -156,7 +156,7 @@ class TaskUpdates(InputChannel):
                 name="rasa_react_ext_task_update",
             )
 
-    def _documented(self) -> Callable[[Request], Awaitable[HTTPResponse]]:
+    def _documented(self) -> Callable[[Request], Coroutine[Any, Any, HTTPResponse]]:
         """The documented path, which does not tell which task is meant; the body does."""
 
         async def report(request: Request) -> HTTPResponse:
