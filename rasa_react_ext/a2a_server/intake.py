@@ -108,7 +108,8 @@ class Intake:
         if opening is not None:
             task.CopyFrom(opening)
         heard = _heard(message, turn) if stored is not None else None
-        return Accepted(task=task, live=self._runner.start(turn, claim.turn_id, _hearing(heard)))
+        known = _known(turn, opening) if opening is not None else None
+        return Accepted(task=task, live=self._runner.start(turn, claim, _hearing(heard), known))
 
     def _claim(
         self,
@@ -249,6 +250,23 @@ def _opening(turn: Turn, message: Message) -> Task:
     if message.HasField("metadata"):
         task.metadata.CopyFrom(message.metadata)
     return task
+
+
+def _known(turn: Turn, opening: Task) -> StoredTask:
+    """The new task as it was stored with its claim."""
+    return StoredTask(
+        task_id=turn.task_id,
+        caller=turn.caller,
+        context_id=turn.context_id,
+        conversation=turn.conversation,
+        state=State.SUBMITTED.value,
+        ended=False,
+        version=1,
+        seq=1,
+        body=opening.SerializeToString(),
+        cancelling=False,
+        updated_at=opening.status.timestamp.seconds,
+    )
 
 
 def _new_task(task: Task) -> NewTask:

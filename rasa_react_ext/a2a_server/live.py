@@ -9,6 +9,7 @@ from a2a.types import StreamResponse, Task
 
 from rasa_react_ext.a2a_server.port import Turn
 from rasa_react_ext.a2a_server.record import Record, parse_task
+from rasa_react_ext.store.served_task import StoredTask
 
 __all__ = ["Live"]
 
@@ -23,11 +24,17 @@ class Live:
         stopping: Set when the turn is to end early.
         reason: Why: `cancel_requested`, `task_timeout`, `shutdown` or `lease_lost`.
         outcome: The task as another left it, where this turn changed nothing.
+        alone: Whether nothing else was open in the context when the turn was claimed.
+        known: The task as it was then, where this turn made it.
     """
 
-    def __init__(self, turn: Turn, turn_id: int) -> None:
+    def __init__(
+        self, turn: Turn, turn_id: int, *, alone: bool = False, known: StoredTask | None = None
+    ) -> None:
         self.turn = turn
         self.turn_id = turn_id
+        self.alone = alone
+        self.known = known
         self.record: Record | None = None
         self.stopping = asyncio.Event()
         self.reason = ""

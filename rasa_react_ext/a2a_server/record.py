@@ -128,6 +128,29 @@ class Record:
             self._show(event, stored=True)
         return True
 
+    async def begin(self) -> None:
+        """Show that work has begun; stored with the next change, or by `flush`."""
+        async with self._writing:
+            self._leave_status()
+            self._show(self._working(), stored=False)
+
+    async def flush(self) -> None:
+        """Store what is shown but not stored."""
+        async with self._writing:
+            if self._pending and not self.lost:
+                await self._write(self.seq, pushed=True, end=None)
+
+    def _working(self) -> StreamResponse:
+        status = TaskStatus(state=proto_state(State.WORKING))
+        status.timestamp.GetCurrentTime()
+        self.task.status.CopyFrom(status)
+        update = TaskStatusUpdateEvent(
+            task_id=self.task.id, context_id=self.task.context_id, status=status
+        )
+        if self.task.HasField("metadata"):
+            update.metadata.CopyFrom(self.task.metadata)
+        return StreamResponse(status_update=update)
+
     async def piece(self, artifact_id: str, text: str, *, first: bool, last: bool) -> None:
         """Add a piece of text to an artifact."""
         if self.lost:

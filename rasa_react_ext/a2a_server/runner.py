@@ -19,13 +19,15 @@ from rasa_react_ext.a2a_server.port import Assistant, Result, Turn
 from rasa_react_ext.a2a_server.record import Record
 from rasa_react_ext.a2a_server.report import Report
 from rasa_react_ext.a2a_wire import State
-from rasa_react_ext.store.served_task import ServedTasks, TurnEnd
-from rasa_react_ext.store.served_turn import ServedTurns
+from rasa_react_ext.store.served_task import ServedTasks, StoredTask, TurnEnd
+from rasa_react_ext.store.served_turn import Claim, ServedTurns
 
 __all__ = ["Runner"]
 
 _log = structlog.get_logger()
 POLL_SECONDS = 0.4
+SHOWN_SECONDS = 0.1
+"""When a turn that has said nothing is stored as working."""
 LINE_SECONDS = 0.1
 TOKEN_GRACE_SECONDS = 0.3
 STOP_SECONDS = 2.0
@@ -83,25 +85,32 @@ class Runner:
                 watch.cancel()
                 await asyncio.wait([watch])
 
-    def start(self, turn: Turn, turn_id: int, hear: Callable[[Record], None]) -> Live:
+    def start(
+        self,
+        turn: Turn,
+        claim: Claim,
+        hear: Callable[[Record], None],
+        known: StoredTask | None,
+    ) -> Live:
         """Run a claimed turn.
 
         Args:
             turn: What to answer.
-            turn_id: The claim.
+            claim: The claim.
             hear: Notes in the task what the caller said.
+            known: The task, where this turn made it.
         """
 
         async def work(record: Record) -> Result | None:
             hear(record)
-            await record.status(State.WORKING)
+            await record.begin()
             return await self._assistant.run(turn, Report(record, streaming=turn.streaming))
 
-        return self._begin(turn, turn_id, work)
+        return self._begin(Live(turn, claim.turn_id, alone=claim.alone, known=known), work)
 
     def start_leave(self, turn: Turn, turn_id: int) -> Live:
         """Cancel a task that no turn is running of."""
-        return self._begin(turn, turn_id, lambda record: self._leave(turn))
+        return self._begin(Live(turn, turn_id), lambda record: self._leave(turn))
 
     def start_report(
         self, turn: Turn, turn_id: int, said: Sequence[str], result: Result | None
@@ -121,7 +130,7 @@ class Runner:
                 await report.remark(text)
             return result
 
-        return self._begin(turn, turn_id, work)
+        return self._begin(Live(turn, turn_id), work)
 
     def cancel(self, task_id: str) -> None:
         """Stop the turns of a task that run here; the same on all others is asked in the store."""
@@ -142,11 +151,10 @@ class Runner:
         """The turn of a task that runs here, the first accepted."""
         return next((live for live in self._live.values() if live.turn.task_id == task_id), None)
 
-    def _begin(self, turn: Turn, turn_id: int, work: Work) -> Live:
-        live = Live(turn, turn_id)
-        self._live[turn_id] = live
+    def _begin(self, live: Live, work: Work) -> Live:
+        self._live[live.turn_id] = live
         self.counts["started"] += 1
-        task = asyncio.create_task(self._drive(live, work), name=f"a2a turn {turn_id}")
+        task = asyncio.create_task(self._drive(live, work), name=f"a2a turn {live.turn_id}")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return live
@@ -169,8 +177,11 @@ class Runner:
             freed.set()
 
     async def _drive_to_end(self, live: Live, work: Work) -> None:
-        await self._wait_in_line(live)
-        stored = await self._tasks.get(live.turn.task_id)
+        if not live.alone:
+            await self._wait_in_line(live)
+        stored = live.known if live.alone else None
+        if stored is None:
+            stored = await self._tasks.get(live.turn.task_id)
         if stored is None or stored.ended or live.reason == "lease_lost":
             body = b"" if stored is None else stored.body
             await self._drop(live, body)
@@ -179,7 +190,8 @@ class Runner:
             await self._wait_in_line(live, heed=False)
         record = Record(self._tasks, stored)
         live.open(record)
-        await self._close_others(live)
+        if not live.alone:
+            await self._close_others(live)
         try:
             result = await self._outcome(live, record, work)
         except Exception:  # noqa: BLE001 - whatever breaks a turn fails its task
@@ -239,10 +251,14 @@ class Runner:
             return await self._stopped(live, None)
         child = asyncio.create_task(_call(work, record))
         stop = asyncio.create_task(live.stopping.wait())
+        first = {child, stop}
         try:
-            await asyncio.wait(
-                {child, stop}, timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait(first, timeout=SHOWN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if not child.done():
+                await record.flush()
+                await asyncio.wait(
+                    first, timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED
+                )
             if child.done():
                 return child.result()
             live.stop("task_timeout")

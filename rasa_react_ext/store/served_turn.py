@@ -82,6 +82,7 @@ class Claim:
         digest: Of the content that holds it.
         outcome: What the ended turn was answered with.
         full: Whether it is ours but too many contexts are open.
+        alone: Whether no earlier turn of its context is open, nor a task but its own.
     """
 
     status: str
@@ -90,6 +91,7 @@ class Claim:
     digest: str = ""
     outcome: bytes | None = None
     full: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,25 +138,22 @@ class ServedTurns:
                     .where(context.c.caller == new.caller, context.c.context_id == new.context_id)
                     .values(task_id=new.task_id)
                 )
+            alone = reserved in (None, new.task_id) and await _is_first(
+                connection, turn_id, new.caller, new.context_id
+            )
         return Claim(
-            status="new", turn_id=turn_id, task_id=new.task_id, digest=new.digest, full=full
+            status="new",
+            turn_id=turn_id,
+            task_id=new.task_id,
+            digest=new.digest,
+            full=full,
+            alone=alone,
         )
 
     async def is_first(self, turn_id: int, caller: str, context_id: str) -> bool:
         """Whether no earlier turn of the context is open and alive."""
-        query = (
-            sa.select(turn.c.id)
-            .where(
-                turn.c.caller == caller,
-                turn.c.context_id == context_id,
-                turn.c.status == "open",
-                turn.c.id < turn_id,
-                turn.c.lease_until > time.time(),
-            )
-            .limit(1)
-        )
         async with self._database.transaction() as connection:
-            return (await connection.execute(query)).first() is None
+            return await _is_first(connection, turn_id, caller, context_id)
 
     async def renew(self, runner: str, lease_seconds: float) -> None:
         """Say that a process is alive."""
@@ -296,6 +295,23 @@ async def _earlier(connection: AsyncConnection, new: NewTurn) -> Claim:
 async def _open_contexts(connection: AsyncConnection) -> int:
     query = sa.select(sa.func.count()).where(context.c.task_id.is_not(None))
     return int((await connection.execute(query)).scalar_one())
+
+
+async def _is_first(
+    connection: AsyncConnection, turn_id: int, caller: str, context_id: str
+) -> bool:
+    query = (
+        sa.select(turn.c.id)
+        .where(
+            turn.c.caller == caller,
+            turn.c.context_id == context_id,
+            turn.c.status == "open",
+            turn.c.id < turn_id,
+            turn.c.lease_until > time.time(),
+        )
+        .limit(1)
+    )
+    return (await connection.execute(query)).first() is None
 
 
 async def _still_open(connection: AsyncConnection, task_id: str) -> bool:

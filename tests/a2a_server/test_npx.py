@@ -54,7 +54,7 @@ async def test_a_conversation_through_the_javascript_client(
     async with inbox() as box, server(str(tmp_path / "s.db"), **PUSH) as served:
         said = await _run(node, str(SCRIPT), served.url, transport, box.url, cwd=package)
         result = json.loads(said.splitlines()[-1])
-        await box.states(3)
+        await box.states()
 
     assert result["kinds"][0] == "task"
     assert result["kinds"][-1] == "statusUpdate"
