@@ -17,7 +17,6 @@ __all__ = ["fit_provider"]
 MANY_TOOLS = 128
 """More tools than this are refused by several providers, and few models choose well among them."""
 
-_GEMINI = ("gemini/", "vertex_ai/", "vertex_ai_beta/")
 _log = structlog.get_logger()
 
 Definition = Mapping[str, Any]
@@ -51,10 +50,13 @@ def _in_gemini(definition: Definition) -> dict[str, Any]:
 def _speaks_gemini(client: object) -> bool:
     """Whether any model behind a client of the host is one of Google's Gemini models.
 
-    The dialect is a part of JSON schema but for one key, so that other models of a router
-    understand it, too.
+    Whatever the way there: its own API, Vertex, or an address that speaks OpenAI's format
+    and hands the schemas on. The dialect is a part of JSON schema but for one key, so that
+    other models of a router understand it, too.
     """
     group: Sequence[Mapping[str, Any]] = getattr(client, "model_configurations", None) or ()
     names = [str((each.get("litellm_params") or {}).get("model", "")) for each in group]
     names.append(f"{getattr(client, 'provider', '')}/{getattr(client, 'model', '')}")
-    return any(name.startswith(_GEMINI) and "gemini" in name for name in names)
+    return any(
+        name.startswith("gemini/") or name.rpartition("/")[2].startswith("gemini") for name in names
+    )

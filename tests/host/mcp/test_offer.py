@@ -46,6 +46,7 @@ def agent_with(client: Any) -> Any:
     [
         SimpleNamespace(provider="gemini", model="gemini-2.5-flash"),
         SimpleNamespace(provider="vertex_ai", model="gemini-2.5-pro"),
+        SimpleNamespace(provider="openai", model="gemini-2.5-flash"),
         SimpleNamespace(
             model_configurations=[
                 {"litellm_params": {"model": "openai/gpt-4o"}},
@@ -53,7 +54,7 @@ def agent_with(client: Any) -> Any:
             ]
         ),
     ],
-    ids=["gemini", "vertex", "router"],
+    ids=["gemini", "vertex", "an address that speaks OpenAI's format", "router"],
 )
 def test_b50_gemini_models_get_schemas_in_their_dialect(client: Any) -> None:
     (offered,) = fit_provider(agent_with(client), [definition("look")])
