@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
+from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import httpx
 import pytest
 
@@ -180,8 +184,7 @@ async def test_health_is_public_and_its_numbers_are_for_callers(tmp_path: Any) -
 async def test_a_store_that_is_gone_makes_the_server_unhealthy(tmp_path: Any) -> None:
     async with server(str(tmp_path / "s.db")) as served, httpx.AsyncClient() as http:
         assert (await http.get(served.url + "/a2a/health")).status_code == 200
-        for path in tmp_path.glob("s.db*"):
-            path.write_bytes(b"no database")
+        await anyio.to_thread.run_sync(_drop_tables, tmp_path / "s.db")
         gone = await http.get(served.url + "/a2a/health")
         _, refused = await rpc(served.url, "SendMessage", body("hello", "m"))
 
@@ -192,3 +195,11 @@ async def test_a_store_that_is_gone_makes_the_server_unhealthy(tmp_path: Any) ->
         "data": refused["error"]["data"],
     }
     assert "sqlite" not in str(refused).lower()
+
+
+def _drop_tables(file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as store:
+        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'r%'"
+        for (table,) in store.execute(names).fetchall():
+            store.execute(f'DROP TABLE IF EXISTS "{table}"')
+        store.commit()
