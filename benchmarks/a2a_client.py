@@ -1,7 +1,7 @@
 """`python -m benchmarks.a2a_client`: one turn with a remote agent, and accepted reports.
 
 A turn is measured three ways in the same run, taking turns: a bare call of the SDK's
-client, our external agent, and the host's. Reports are sent to our callback route and to a
+client with the same message, our external agent, and the host's. Reports are sent to our callback route and to a
 bare route of the same server that commits one row.
 """
 
@@ -65,8 +65,7 @@ async def _turns(kind: str, card_url: str, count: int) -> None:
 
 async def _callers(card_url: str) -> tuple[Mapping[str, Call], Call]:
     from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
-    from a2a.helpers import new_text_message
-    from a2a.types import Role, SendMessageRequest
+    from a2a.types import SendMessageRequest
     from rasa.agents.agent_manager import AgentManager
     from rasa.agents.core.types import ProtocolType
     from rasa.agents.protocol.a2a.a2a_agent import A2AAgent
@@ -79,6 +78,7 @@ async def _callers(card_url: str) -> tuple[Mapping[str, Call], Call]:
     from rasa.core.channels import CollectingOutputChannel
     from rasa.utils.log_utils import configure_structlog
 
+    from rasa_react_ext.a2a_wire import outbound_message
     from rasa_react_ext.host.build import register
     from rasa_react_ext.host.external.build import build_external_agents
     from rasa_react_ext.host.settings import Settings
@@ -96,7 +96,12 @@ async def _callers(card_url: str) -> tuple[Mapping[str, Call], Call]:
     client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
 
     async def bare() -> None:
-        message = new_text_message("hello", role=Role.ROLE_USER, context_id="c")
+        message = outbound_message(
+            "hello",
+            slots={"size": "L"},
+            metadata={"sender_id": "anna", "context_id": "anna"},
+            context_id="anna",
+        )
         async for _ in client.send_message(SendMessageRequest(message=message)):
             pass
 
