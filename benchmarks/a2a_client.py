@@ -1,8 +1,8 @@
 """`python -m benchmarks.a2a_client`: one turn with a remote agent, and accepted reports.
 
 A turn is measured three ways in the same run, taking turns: a bare call of the SDK's
-client with the same message, our external agent, and the host's. Reports are sent to our callback route and to a
-bare route of the same server that commits one row.
+client with the same message, our external agent, and the host's. Reports are sent to our
+callback route and to a bare route of the same server that commits one row.
 """
 
 from __future__ import annotations

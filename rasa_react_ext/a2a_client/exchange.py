@@ -51,7 +51,6 @@ __all__ = ["Exchange"]
 MAX_DELAY_SECONDS = 5.0
 MAX_LISTENS = 5
 LISTEN_SECONDS = 10.0
-END_SECONDS = 0.05
 FORGOTTEN_AFTER = 3
 _T = TypeVar("_T")
 _RUNNING = (State.SUBMITTED, State.WORKING, State.UNKNOWN)
@@ -325,26 +324,31 @@ class Exchange:
     ) -> AsyncGenerator[StreamResponse]:
         """A stream whose silence ends it.
 
-        Once all is known the end of the stream is only waited for so that its connection
-        can be used again.
+        Once all is known the rest is nobody's business here: the lane reads it to its end,
+        so that its connection can be used again.
         """
         silence = min(self._spec.timeout_seconds, longest_seconds or self._spec.timeout_seconds)
-        async with aclosing(stream):
+        handed_over = False
+        try:
             while True:
                 left = self._patience.deadline - time.monotonic()
-                longest = END_SECONDS if self._over else min(silence, left)
                 try:
-                    async with asyncio.timeout(max(0.0, longest)):
+                    async with asyncio.timeout(max(0.0, min(silence, left))):
                         response = await anext(stream)
                 except StopAsyncIteration:
                     return
                 except TimeoutError as error:
-                    if self._over:
-                        return
                     if time.monotonic() >= self._patience.deadline:
                         self._give_up()
                     raise _SilentError from error
                 yield response
+                if self._over:
+                    handed_over = True
+                    self._lane.drain(stream)
+                    return
+        finally:
+            if not handed_over:
+                await stream.aclose()
 
     async def _in_time(self, work: Coroutine[Any, Any, _T]) -> _T:
         try:

@@ -31,6 +31,7 @@ from rasa_react_ext.a2a_wire.card import TRANSPORTS
 __all__ = ["Lane"]
 
 CONNECT_SECONDS = 10.0
+DRAIN_SECONDS = 1.0
 FINALIZER_TURNS = 50
 # Shorter than what common servers keep a silent connection for: a message that meets its end
 # has an unknown fate.
@@ -63,6 +64,7 @@ class Lane:
         self._read_at = 0.0
         self._streaming: Client | None = None
         self._asking: Client | None = None
+        self._draining: set[asyncio.Task[None]] = set()
 
     async def card(self, *, attempts: int = 1, newer_than: float = 0.0) -> AgentCard:
         """The card; read again when it is stale or older than asked for.
@@ -127,6 +129,14 @@ class Lane:
             lambda context: client.subscribe(request, context=context)
         ):
             yield response
+
+    def drain(self, stream: AsyncGenerator[StreamResponse]) -> None:
+        """Read a stream to its end, which is near, and let its connection be used again."""
+        task = asyncio.get_running_loop().create_task(
+            _drained(stream), name=f"end of a stream of {self._spec.name}"
+        )
+        self._draining.add(task)
+        task.add_done_callback(self._draining.discard)
 
     async def task(self, task_id: str) -> Task:
         """The task as it is now."""
@@ -214,6 +224,11 @@ class Lane:
 
     async def aclose(self) -> None:
         """Close the connections."""
+        draining = list(self._draining)
+        for task in draining:
+            task.cancel()
+        if draining:
+            await asyncio.wait(draining)
         for client in (self._streaming, self._asking):
             if client is not None:
                 await client.close()
@@ -228,6 +243,16 @@ class Lane:
 def _generator(stream: AsyncIterator[StreamResponse]) -> AsyncGenerator[StreamResponse]:
     """The SDK declares iterators and gives generators, which must be closed."""
     return cast("AsyncGenerator[StreamResponse]", stream)
+
+
+async def _drained(stream: AsyncGenerator[StreamResponse]) -> None:
+    async with aclosing(stream):
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in stream:
+                    pass
+        except Exception:  # noqa: BLE001 - what is not the message's outcome does not matter
+            return
 
 
 def _known(binding: str) -> bool:
