@@ -64,7 +64,7 @@ class HostTurn:
         self._python_tools = python_tools
         self._built_in = built_in
         self._messages: Sequence[Message] | None = None
-        self._built_for: tuple[int, int, float] | None = None
+        self._built_for: tuple[str, int, float] | None = None
         self._slots = slots
         self._tools: Sequence[Tool] | None = None
         self._definitions: Sequence[Mapping[str, Any]] = ()
@@ -77,7 +77,9 @@ class HostTurn:
         """
         if slots is not self._slots:
             self._write_back(slots)
-        key = (id(slots), len(self._input.events), time.monotonic() // PROMPT_SECONDS)
+        # Hooks may change the input's slots in place, so values are compared.
+        values = repr([(slot.name, slot.value) for slot in self._input.slots])
+        key = (values, len(self._input.events), time.monotonic() // PROMPT_SECONDS)
         if self._messages is None or key != self._built_for or self._agent.prompt_varies:
             turns = self._agent.settings.history_turns or 10
             self._messages = self._agent.build_messages_for_llm_request(self._input, turns)
