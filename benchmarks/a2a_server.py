@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import os
 import socket
 import tempfile
@@ -45,8 +46,11 @@ class Measured:
 
 async def main(requests: int, rounds: int) -> None:
     os.environ["OPENAI_API_KEY"] = "offline"
+    from rasa.utils.log_utils import configure_structlog
+
     from rasa_react_ext.testing import ScriptedModel
 
+    configure_structlog(logging.ERROR)
     rows: dict[str, list[Measured]] = {}
     with (
         ScriptedModel(list(BANK_RULES)).serve() as model,
