@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,39 @@ _WRONG = [
     {"name": "look_up", "arguments": ""},
     {"name": "look_up", "arguments": None},
 ]
+_ODD = [
+    {"name": "look_up", "id": "x" * 300, "arguments": '{"item": NaN}'},
+    {"name": "", "arguments": {}},
+    {"name": "look up!", "arguments": {"item": "lamp"}},
+    {"name": "sell_" + "x" * 300, "arguments": {}},
+    {"name": "søk_opp", "id": "", "arguments": {}},
+    {"name": "look_up", "arguments": '{"item": ' + "[" * 5000 + "]" * 5000 + "}"},
+    {"name": "look_up", "arguments": '{"item": "\\ud800 lamp"}'},
+]
+_HALF = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "gemini-2.5-flash",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": "I see \ud83d",
+                "tool_calls": [
+                    {
+                        "id": "c",
+                        "type": "function",
+                        "function": {"name": "look_up", "arguments": '{"item": "\ud83d"}'},
+                        "extra_content": {"google": {"thought_signature": "signature-of-look_up"}},
+                    }
+                ],
+            },
+        }
+    ],
+}
 _THOUSAND = [{"name": "look_up", "arguments": {"item": f"lamp {n}"}} for n in range(1000)]
 
 SCRIPTS: Mapping[str, Hostile] = {
@@ -110,6 +144,12 @@ SCRIPTS: Mapping[str, Hostile] = {
     ),
     "one id for all calls for ever": Hostile(
         rules=_always({"calls": [{**NEW, "id": "x"}, {**LOOK, "id": "x"}]}), outcome=WAITS, calls=5
+    ),
+    "names, ids and values that are none": Hostile(
+        rules=_always({"calls": _ODD}), outcome=WAITS, calls=12
+    ),
+    "half a letter for ever": Hostile(
+        rules=[{"fault": {"malformed": json.dumps(_HALF)}}], outcome=WAITS, calls=5
     ),
     "no answer at all": Hostile(
         rules=[{"fault": "hang"}], outcome=WAITS, calls=3, budget_seconds=2

@@ -35,14 +35,19 @@ every_script = pytest.mark.parametrize("hostile", SCRIPTS.values(), ids=SCRIPTS)
 
 
 async def _play(
-    project: Project, hostile: Hostile, rules: list[Any], *, exit_if: list[str]
+    project: Project,
+    hostile: Hostile,
+    rules: list[Any],
+    *,
+    exit_if: list[str],
+    streamed: bool,
 ) -> tuple[Any, int]:
     """The turn with the hostile model, and its model calls; the turn after it is checked."""
-    with ScriptedModel(rules).serve() as server:
+    with ScriptedModel(rules, profile="gemini_signed").serve() as server:
         ours = asking(project, server, "gemini-2.5-flash", timeout=hostile.budget_seconds)
         async with agent_at_work(ours, task=bool(exit_if)) as agent:
             talk = Talk(agent, exit_if)
-            channel = Streaming() if hostile.streamed else CollectingOutputChannel()
+            channel = Streaming() if streamed else CollectingOutputChannel()
             begun = time.monotonic()
             output = await talk.say("something large", channel=channel)
             seconds, calls = time.monotonic() - begun, server.request_count
@@ -59,7 +64,8 @@ async def _play(
 
 
 def _check_requests(server: ModelServer) -> None:
-    """Every provider would have taken every request; signatures come from one of them only."""
+    """Every provider would have taken every request; the strictest one was asked itself."""
+    assert [exchange.refused_by for exchange in server.refused] == []
     profiles = [name for name in PROFILES if name != "gemini_signed"]
     for request in server.requests:
         refusals = [PROFILES[name].refuse(request.body or {}) for name in profiles]
@@ -70,7 +76,9 @@ def _check_requests(server: ModelServer) -> None:
 async def test_an_open_turn_ends_in_time_and_the_next_one_goes_on(
     project: Project, hostile: Hostile, done: Counter[str]
 ) -> None:
-    output, calls = await _play(project, hostile, [*hostile.rules], exit_if=[])
+    output, calls = await _play(
+        project, hostile, [*hostile.rules], exit_if=[], streamed=hostile.streamed
+    )
     assert output.status.value == hostile.outcome
     assert calls <= hostile.calls
     assert [tool for tool in hostile.never if done[tool]] == []
@@ -79,10 +87,12 @@ async def test_an_open_turn_ends_in_time_and_the_next_one_goes_on(
 
 
 @every_script
-async def test_a_task_keeps_its_slots_and_is_not_completed(
+async def test_a_task_that_streams_keeps_its_slots_and_is_not_completed(
     project: Project, hostile: Hostile, done: Counter[str]
 ) -> None:
-    output, calls = await _play(project, hostile, [SET_SIZE, *hostile.rules], exit_if=BOTH)
+    output, calls = await _play(
+        project, hostile, [SET_SIZE, *hostile.rules], exit_if=BOTH, streamed=True
+    )
     assert output.status.value == hostile.outcome
     assert calls <= hostile.calls + 1
     assert slots(output) == [("size", "L")]
