@@ -92,6 +92,7 @@ def application(number: int, initialize_seconds: float) -> ASGIApp:
 def _listening() -> socket.socket:
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.bind(("127.0.0.1", 0))
+    bound.listen()  # who has the address may connect before the server accepts
     return bound
 
 
