@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from typing import Any
 
 from a2a.utils.error_handlers import build_rest_error_payload
-from a2a.utils.errors import A2AError
+from a2a.utils.errors import A2AError, InvalidRequestError
+from google.protobuf.json_format import ParseError
 from sse_starlette.event import ensure_bytes
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
@@ -70,16 +71,32 @@ def streaming_plainly(endpoint: Endpoint) -> Endpoint:
     async def plain(request: Request) -> Response:
         response = await endpoint(request)
         if not isinstance(response, EventSourceResponse):
-            return response
+            return _unreadable() if _is_package_fault(response) else response
         events = aiter(response.body_iterator)
         try:
             first = await _next(events)
-        except A2AError as error:
+        except (A2AError, ParseError) as error:
             payload = build_rest_error_payload(error)
             return JSONResponse(payload, status_code=payload["error"]["code"])
+        except Exception:  # noqa: BLE001 - as below
+            return _unreadable()
         return EventStream(_from(first, events))
 
     return plain
+
+
+def _is_package_fault(response: Response) -> bool:
+    """Whether the package broke while it read the request.
+
+    Faults of our own are errors of the protocol by then, so what is left is a request
+    that the package's reader did not expect.
+    """
+    return response.status_code == 500 and b'"unknown exception"' in bytes(response.body)
+
+
+def _unreadable() -> Response:
+    error = InvalidRequestError("the request cannot be read")
+    return JSONResponse(build_rest_error_payload(error), status_code=400)
 
 
 async def _from(first: Any, rest: AsyncIterator[Any]) -> AsyncGenerator[Any]:

@@ -180,7 +180,7 @@ class Runner:
         if not live.alone:
             await self._wait_in_line(live)
         stored = live.known if live.alone else None
-        if stored is None:
+        if stored is None or live.stopping.is_set():
             stored = await self._tasks.get(live.turn.task_id)
         if stored is None or stored.ended or live.reason == "lease_lost":
             body = b"" if stored is None else stored.body
@@ -202,8 +202,13 @@ class Runner:
                 event_info="The assistant could not answer; the task has failed.",
             )
             result = _failed("internal_error")
+        if result is None and live.reason == "lease_lost":
+            # Another has ended the turn and the task; what is known here is out of date.
+            self.counts["lost"] += 1
+            record.lost = True
+            return
         if result is None:
-            await self._drop(live, stored.body)
+            await self._drop(live, record.task.SerializeToString())
             return
         report = Report(record, streaming=False)
         if not await record.status(

@@ -180,3 +180,27 @@ async def test_b94_a_client_that_goes_away_does_not_stop_its_turn(store: str) ->
         _, again = await rpc(served.url, "SendMessage", body("wait a", "m", contextId="c"))
         assert again["result"]["task"]["id"] == tasks[0]["id"]
         assert len(served.bot.runs) == 1
+
+
+async def test_b99_a_process_that_lost_its_lease_answers_with_what_became_of_the_task(
+    store: str,
+) -> None:
+    async with server(store, lease_seconds=1.0) as slow:
+        _, asked = await rpc(slow.url, "SendMessage", body("ask", "m1", contextId="c"))
+        task_id = asked["result"]["task"]["id"]
+        runner = slow.service._runner
+        renew = slow.service._turns.renew
+
+        async def silent(*_: Any) -> None:
+            """The process is alive, but its leases are not renewed."""
+
+        slow.service._turns.renew = silent  # type: ignore[method-assign]
+        _, answer = await asyncio.wait_for(
+            rpc(slow.url, "SendMessage", body("wait a", "m2", taskId=task_id)), 20
+        )
+        slow.service._turns.renew = renew  # type: ignore[method-assign]
+
+        assert state_of(answer["result"]["task"]) == "failed"
+        assert runner.counts["lost"] == 1
+        _, after = await rpc(slow.url, "SendMessage", body("hello", "m3", contextId="c"))
+        assert state_of(after["result"]["task"]) == "completed"
