@@ -78,12 +78,13 @@ class PostgresLockStore(LockStore):
         """
         longest = min(wait_time_in_seconds, LONGEST_PAUSE_SECONDS)
         ticket = await self._taken(conversation_id, lock_lifetime)
-        keeper = asyncio.create_task(self._keep(ticket), name=f"lock of {conversation_id}")
+        over = asyncio.Event()
+        keeper = asyncio.create_task(self._keep(ticket, over), name=f"lock of {conversation_id}")
         try:
             await self._wait(ticket, longest)
             yield self.create_lock(conversation_id)
         finally:
-            keeper.cancel()
+            over.set()
             await self._given_back(ticket, keeper)
 
     async def aclose(self) -> None:
@@ -110,14 +111,20 @@ class PostgresLockStore(LockStore):
             await asyncio.sleep(pause)
             pause = min(pause * 2, longest)
 
-    async def _keep(self, ticket: Ticket) -> None:
-        """Say that this process is alive, until cancelled."""
-        while True:
-            await asyncio.sleep(KEEP_SECONDS)
+    async def _keep(self, ticket: Ticket, over: asyncio.Event) -> None:
+        """Say that this process is alive, until the lock is given back."""
+        while not over.is_set():
             try:
-                await self._tickets.keep(ticket, LEASE_SECONDS)
-            except (SQLAlchemyError, OSError):
-                continue
+                async with asyncio.timeout(KEEP_SECONDS):
+                    await over.wait()
+            except TimeoutError:
+                await self._kept(ticket)
+
+    async def _kept(self, ticket: Ticket) -> None:
+        try:
+            await self._tickets.keep(ticket, LEASE_SECONDS)
+        except (SQLAlchemyError, OSError):
+            return
 
     async def _given_back(self, ticket: Ticket, keeper: asyncio.Task[None]) -> None:
         """Let the next one in, also when the turn was cancelled; else the ticket expires."""

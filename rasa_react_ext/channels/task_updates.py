@@ -31,6 +31,7 @@ from rasa_react_ext.store import Acceptance, Inbox
 __all__ = ["TaskUpdates", "cancel"]
 
 PLACE = "rasa_react_ext.channels.TaskUpdates"
+FINISH_SECONDS = 12.0
 DOCUMENTED_PATH = "/agent/task_update"
 _STATUS = {
     Acceptance.STORED: 202,
@@ -69,6 +70,7 @@ class TaskUpdates(InputChannel):
         self._settings = settings
         self._working: list[asyncio.Task[None]] = []
         self._worker: Worker | None = None
+        self._upkeep: Upkeep | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -118,7 +120,7 @@ class TaskUpdates(InputChannel):
         async def start(app: Sanic[Any, Any]) -> None:
             desk = Desk.of(app)
             self._worker = Worker(desk)
-            upkeep = Upkeep(
+            self._upkeep = upkeep = Upkeep(
                 desk,
                 self._worker.wake,
                 every_seconds=self._settings.upkeep_seconds,
@@ -131,16 +133,25 @@ class TaskUpdates(InputChannel):
 
         @blueprint.listener("before_server_stop")
         async def stop(_: Sanic[Any, Any]) -> None:
-            for task in self._working:
-                task.cancel()
-            if self._working:
-                await asyncio.wait(self._working)
-            self._working = []
+            await self._finish()
             unmount()
             await process.current().database.aclose()
 
         del report, health, start, stop
         return blueprint
+
+    async def _finish(self) -> None:
+        """Let what is being applied come to its end; cut off what takes too long."""
+        if self._worker is not None and self._upkeep is not None:
+            self._worker.stop()
+            self._upkeep.stop()
+        if self._working:
+            _, late = await asyncio.wait(self._working, timeout=FINISH_SECONDS)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+        self._working = []
 
     def _found(self, app: Sanic[Any, Any], prefix: str) -> None:
         """The server has taken the routes: agents can be told of them from now on."""

@@ -52,11 +52,11 @@ class Upkeep:
         self._every = every_seconds
         self._quiet = quiet_seconds
         self._forgot_at = 0.0
+        self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Look after tasks until cancelled."""
-        while True:
-            await asyncio.sleep(self._every)
+        """Look after tasks until told to stop; a round that has begun is finished first."""
+        while not await self._stopped_within(self._every):
             try:
                 await self.round()
             except Exception as error:  # noqa: BLE001 - the next round tries again
@@ -65,6 +65,18 @@ class Upkeep:
                     error=f"{type(error).__name__}: {error}",
                     event_info="Open tasks of remote agents could not be looked after now.",
                 )
+
+    def stop(self) -> None:
+        """Begin no further round."""
+        self._stopping.set()
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def round(self) -> None:
         """Look once at every task that nobody has heard of for a while."""

@@ -27,6 +27,7 @@ __all__ = ["Worker"]
 AT_ONCE = 8
 LEASE_SECONDS = 15.0
 LOOK_SECONDS = 1.0
+FINISH_SECONDS = 10.0
 CONFIRM_PAUSES = (0.0, 0.2, 1.0)
 _log = structlog.get_logger()
 
@@ -39,27 +40,31 @@ class Worker:
         self._name = uuid4().hex
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
+        self._stopping = False
 
     def wake(self) -> None:
         """Something has come in."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Work until cancelled."""
-        try:
-            while True:
-                await self._look()
-                try:
-                    async with asyncio.timeout(LOOK_SECONDS):
-                        await self._wake.wait()
-                except TimeoutError:
-                    pass
-                self._wake.clear()
-        finally:
-            for task in self._running:
+        """Work until told to stop; what is being applied then is finished first."""
+        while not self._stopping:
+            await self._look()
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+        if self._running:
+            _, late = await asyncio.wait(self._running, timeout=FINISH_SECONDS)
+            for task in late:
                 task.cancel()
-            if self._running:
-                await asyncio.wait(self._running)
+
+    def stop(self) -> None:
+        """Take nothing more."""
+        self._stopping = True
+        self._wake.set()
 
     async def _look(self) -> None:
         """Begin whatever is waiting and free."""
@@ -88,7 +93,8 @@ class Worker:
 
     async def _handle(self, row: RemoteTask) -> None:
         """Apply the unread reports of one task, keeping the lease meanwhile."""
-        keeper = asyncio.create_task(self._keep(row.key), name=f"lease of {row.key}")
+        over = asyncio.Event()
+        keeper = asyncio.create_task(self._keep(row.key, over), name=f"lease of {row.key}")
         inbox = Inbox(process.current().database)
         reports: list[Report] = []
         try:
@@ -101,14 +107,17 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - tried again, and kept as a dead letter in the end
             await self._failed(row, reports, error)
         finally:
-            keeper.cancel()
+            over.set()
             await asyncio.wait([keeper])
             await ledger.tasks().release(row.key, self._name)
 
-    async def _keep(self, key: str) -> None:
-        while True:
-            await asyncio.sleep(LEASE_SECONDS / 3)
-            await ledger.tasks().extend(key, self._name, LEASE_SECONDS)
+    async def _keep(self, key: str, over: asyncio.Event) -> None:
+        while not over.is_set():
+            try:
+                async with asyncio.timeout(LEASE_SECONDS / 3):
+                    await over.wait()
+            except TimeoutError:
+                await ledger.tasks().extend(key, self._name, LEASE_SECONDS)
 
     async def _failed(self, row: RemoteTask, reports: list[Report], error: Exception) -> None:
         text = f"{type(error).__name__}: {error}"

@@ -126,6 +126,7 @@ async def test_d7_results_set_slots_through_the_users_hook(
         await begin(server, reporter, "later data south")
         reporter.release()
         assert (await heard(server, 2))[-1] == "Come again."
+        await counts(server)
         tracker = await server.tracker()
     assert tracker.get_slot("desk") == "south"
     assert len(hooked["output"]) == 2  # the begin of the task, and its end
