@@ -104,7 +104,7 @@ async def test_every_snippet_of_the_page_runs(snippet: str) -> None:
         "talk": _talk,
         "body": body(user("hello")),
     }
-    code = snippet.replace("...     ", "await talk(server)  ")
+    code = snippet.replace("...  # talk", "await talk(server)  # talk")
     exec(compile(code, "docs/testing.md", "exec"), names)  # the page is our own
     for name, value in list(names.items()):
         if name.startswith("test_") and inspect.iscoroutinefunction(value):
