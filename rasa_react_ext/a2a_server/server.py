@@ -23,6 +23,7 @@ from rasa_react_ext.a2a_server.port import Assistant, Result
 from rasa_react_ext.a2a_server.runner import Runner
 from rasa_react_ext.a2a_server.seal import Seal
 from rasa_react_ext.a2a_server.settings import ServerSettings
+from rasa_react_ext.a2a_server.stopper import Stopper
 from rasa_react_ext.a2a_server.subscription import Subscriptions
 from rasa_react_ext.a2a_server.upkeep import Upkeep
 from rasa_react_ext.a2a_wire import State
@@ -77,6 +78,7 @@ class A2AService:
             self._pushes, subscriptions, policy, attempts=settings.push_attempts
         )
         self._upkeep = Upkeep(self._tasks, self._turns, self._rows, settings)
+        self._stopper = Stopper(self._tasks, self._turns, self._runner)
         self._follower = Follower(self._tasks, self._runner, self._upkeep)
         self._cards = Cards(settings, assistant)
         self.authenticator = Authenticator(settings.auth)
@@ -108,7 +110,10 @@ class A2AService:
         Args:
             grace_seconds: How long running turns may go on after the block.
         """
-        workers = [asyncio.create_task(self._upkeep.run(), name="a2a upkeep")]
+        workers = [
+            asyncio.create_task(self._upkeep.run(), name="a2a upkeep"),
+            asyncio.create_task(self._stopper.run(), name="a2a cancels"),
+        ]
         if self.settings.push_notifications_enabled:
             workers.append(asyncio.create_task(self._delivery.run(), name="a2a pushes"))
         try:

@@ -17,7 +17,7 @@ from rasa_react_ext.compatibility import installed_versions
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("chat", "check", "model", "trace")
+COMMANDS = ("chat", "check", "forget", "model", "tasks", "trace")
 """Each is a module of this package that holds a click command called `command`."""
 
 _DEBUG = "--debug"

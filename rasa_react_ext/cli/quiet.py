@@ -6,10 +6,11 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Generator
+from typing import NoReturn
 
 import click
 
-__all__ = ["host_kept_quiet"]
+__all__ = ["host_kept_quiet", "lines_kept_quiet"]
 
 
 @contextlib.contextmanager
@@ -26,3 +27,22 @@ def host_kept_quiet() -> Generator[None]:
             yield
     finally:
         logging.disable(before)
+
+
+@contextlib.contextmanager
+def lines_kept_quiet() -> Generator[None]:
+    """Without the lines that the host prints while it reads a project, unless asked for."""
+    if click.get_current_context().find_object(bool):
+        yield
+        return
+    import structlog
+
+    def drop(*_: object) -> NoReturn:
+        raise structlog.DropEvent
+
+    before = structlog.get_config()
+    structlog.configure(processors=[drop], cache_logger_on_first_use=False)
+    try:
+        yield
+    finally:
+        structlog.configure(**before)

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.host.mcp.answer import CALLBACKS
+from rasa_react_ext.host.mcp.open_call import OpenCalls
 from rasa_react_ext.host.mcp.results import ResultStores
 from rasa_react_ext.host.observe.telemetry import Telemetry
-from rasa_react_ext.host.observe.trace_file import TraceFile, trace_path
+from rasa_react_ext.host.observe.trace_file import TraceFile
+from rasa_react_ext.host.observe.trace_path import trace_path
 from rasa_react_ext.host.settings import DEFAULT_STORE, Settings
 from rasa_react_ext.mcp_pool import Pool, PoolEvent
 from rasa_react_ext.store import Database, Journal
@@ -50,7 +53,8 @@ class Process:
     """Shared resources of all agents in this process."""
 
     def __init__(self) -> None:
-        self.pool = Pool(report=_report)
+        self.pool = Pool(report=_report, callbacks=CALLBACKS)
+        self.open_calls = OpenCalls()
         self.results = ResultStores()
         self._settings = Settings()
         self._database = Database(DEFAULT_STORE)
@@ -179,6 +183,7 @@ class Process:
             self._users.discard(old)
             await old.close_own()
         await self._stop_warming()
+        await self.open_calls.aclose()
         await self.pool.aclose()
         for database in (*self._replaced, self._database):
             await database.aclose()

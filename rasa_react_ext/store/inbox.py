@@ -125,8 +125,11 @@ class Inbox:
     async def done(self, key: str, up_to: int) -> None:
         """Reports about a task up to this one were applied."""
         async with self._database.transaction() as connection:
+            # An error of an earlier attempt would make a dead letter of it.
             await connection.execute(
-                inbox.update().where(inbox.c.key == key, inbox.c.seq <= up_to).values(done=True)
+                inbox.update()
+                .where(inbox.c.key == key, inbox.c.seq <= up_to, inbox.c.done.is_(False))
+                .values(done=True, error="")
             )
 
     async def failed(self, key: str, up_to: int, error: str) -> bool:
@@ -152,16 +155,6 @@ class Inbox:
                 )
             )
         return attempts >= MAX_ATTEMPTS
-
-    async def replay(self, key: str) -> int:
-        """Have the dead letters of a task applied once more; how many there are."""
-        async with self._database.transaction() as connection:
-            result = await connection.execute(
-                inbox.update()
-                .where(inbox.c.key == key, inbox.c.done.is_(True), inbox.c.error != "")
-                .values(done=False, attempts=0, next_at=time.time(), error="")
-            )
-            return int(result.rowcount)
 
     async def counts(self) -> dict[str, int]:
         """Unread reports and dead letters."""

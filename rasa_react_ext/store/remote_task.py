@@ -82,6 +82,10 @@ class RemoteTasks:
         found = await self._select(remote_task.c.key == key)
         return found[0] if found else None
 
+    async def find(self, name: str) -> list[RemoteTask]:
+        """Tasks by our name of them or by the agent's, which two agents may share."""
+        return await self._select(sa.or_(remote_task.c.key == name, remote_task.c.task_id == name))
+
     async def open_of(self, conversation: str) -> list[RemoteTask]:
         """What is open for a conversation, oldest first."""
         return await self._select(

@@ -156,6 +156,23 @@ class ServedTasks:
                 .values(cancel_requested_at=time.time())
             )
 
+    async def open(self, limit: int) -> list[StoredTask]:
+        """Tasks that have not ended, of all callers; the first changed first."""
+        query = _select().where(task.c.ended.is_(False)).order_by(task.c.updated_at).limit(limit)
+        async with self._database.transaction() as connection:
+            return [_stored(row) for row in await connection.execute(query)]
+
+    async def unheeded_cancels(self) -> list[StoredTask]:
+        """Open tasks that somebody asked to cancel and that no turn is running of."""
+        busy = sa.select(turn.c.task_id).where(turn.c.status == "open")
+        query = _select().where(
+            task.c.ended.is_(False),
+            task.c.cancel_requested_at.is_not(None),
+            task.c.task_id.not_in(busy),
+        )
+        async with self._database.transaction() as connection:
+            return [_stored(row) for row in await connection.execute(query.limit(100))]
+
     async def events(self, task_id: str, after: int) -> list[tuple[int, bytes]]:
         """Events with a number above `after`, in order."""
         query = (

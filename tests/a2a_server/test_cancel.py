@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Any
 
+from rasa_react_ext.store import Database, ServedTasks
 from tests.a2a_server.serving import Bot, rpc, server, state_of
 from tests.a2a_server.test_once import body
 
@@ -41,6 +42,21 @@ async def test_b95_a_running_task_is_canceled_within_a_second_from_any_replica(s
             assert state_of(await read(one, task_id)) == "canceled"
         assert bot.left == ["a2a:anonymous:wait a", "a2a:anonymous:wait b"]
         assert two.bot.left == []
+
+
+async def test_b95_a_cancel_that_is_only_in_the_store_reaches_a_task_that_waits(
+    store: str,
+) -> None:
+    async with server(store) as served:
+        _, sent = await rpc(served.url, "SendMessage", body("ask", "m", contextId="c"))
+        task_id = sent["result"]["task"]["id"]
+        database = Database(store)
+        await ServedTasks(database).request_cancel(task_id)
+        await database.aclose()
+        async with asyncio.timeout(10):
+            while state_of(await read(served, task_id)) != "canceled":
+                await asyncio.sleep(0.05)
+        assert served.bot.left == ["a2a:anonymous:c"]
 
 
 async def test_b95_a_turn_that_heeds_nothing_is_stopped(store: str) -> None:

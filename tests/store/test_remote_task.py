@@ -11,6 +11,7 @@ import pytest
 from rasa_react_ext.store import (
     Acceptance,
     Database,
+    DeadLetters,
     Inbox,
     RemoteTask,
     RemoteTasks,
@@ -113,7 +114,9 @@ async def test_a_report_that_cannot_be_applied_is_tried_later_and_ends_as_a_dead
         assert not await inbox.failed("k", report.seq, "no lock")
     assert await inbox.failed("k", report.seq, "no lock")
     assert await inbox.counts() == {"unread": 0, "dead": 1}
-    assert await inbox.replay("k") == 1
+    (letter,) = await DeadLetters(database).list()
+    assert (letter.task, letter.conversation, letter.party) == ("k", "anna", "broker")
+    assert (await DeadLetters(database).replay(None)).queued == (letter.id,)
     assert len(await tasks.claim("w", 30, 8)) == 1
 
 

@@ -7,7 +7,6 @@ secrets are hidden even then.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
@@ -18,23 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from rasa_react_ext.engine import occurrence as engine
+from rasa_react_ext.host.observe.trace_path import trace_path
 
-__all__ = ["TraceFile", "TurnLabel", "trace_path"]
+__all__ = ["TraceFile", "TurnLabel"]
 
 SHORT = 400
 HIDDEN = "(hidden)"
 _SECRET = re.compile(
     r"pass(word|wd|phrase)?$|secret|token$|api_?key|authorization|credential|cookie|^pin$", re.I
 )
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
-
-
-def trace_path(folder: Path, conversation: str) -> Path:
-    """File of one conversation; unusual ids get a digest so that none meet."""
-    safe = _UNSAFE.sub("_", conversation)[:80]
-    if safe != conversation:
-        safe = f"{safe}-{hashlib.sha256(conversation.encode()).hexdigest()[:8]}"
-    return folder / f"{safe}.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

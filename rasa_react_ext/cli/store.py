@@ -1,0 +1,117 @@
+"""Opens a project's store for a command, and says in one message why it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rasa_react_ext.errors import ConfigurationError, PeerError
+
+if TYPE_CHECKING:
+    from rasa_react_ext.store import Database
+
+__all__ = ["opened_store", "store_option"]
+
+REACH_SECONDS = 15.0
+
+
+def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--store`, the same for every command that reads the store."""
+    return click.option(
+        "--store",
+        metavar="URL",
+        help="Database or SQLite file. Default: `rasa_react_ext: store` of endpoints.yml.",
+    )(function)
+
+
+@asynccontextmanager
+async def opened_store(setting: str | None) -> AsyncGenerator[Database]:
+    """The store, reached and up to date, while the block runs.
+
+    Args:
+        setting: What `--store` says; None for the project in this folder.
+
+    Raises:
+        ConfigurationError: There is no such store, or its driver is not installed.
+        PeerError: The database does not answer, or breaks off.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from rasa_react_ext.store import Database
+
+    if setting is None:
+        place, database = ("endpoints.yml", "rasa_react_ext: store"), Database(_configured())
+    else:
+        place, database = ("command line", "--store"), _named(setting)
+    _check_file(database, *place)
+    try:
+        await _reach(database)
+        yield database
+    except (SQLAlchemyError, OSError) as error:
+        raise _unreachable(database, error) from error
+    finally:
+        await database.aclose()
+
+
+def _configured() -> str:
+    from rasa_react_ext.host.place import read_place
+
+    return read_place(Path("endpoints.yml")).store
+
+
+def _named(setting: str) -> Database:
+    from rasa_react_ext.store import Database
+
+    try:
+        return Database(setting)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            file="command line", key="--store", problem=error.problem, fix=error.fix
+        ) from error
+
+
+def _check_file(database: Database, file: str, key: str) -> None:
+    """A command that looks must not make an empty store and find nothing in it."""
+    url = database.url
+    if url.get_backend_name() != "sqlite" or Path(url.database or "").is_file():
+        return
+    raise ConfigurationError(
+        file=file,
+        key=key,
+        problem=f"there is no store at {url.database!r} yet.",
+        fix="Run this in the project's folder after the assistant has run, or name the store "
+        "with --store.",
+    )
+
+
+async def _reach(database: Database) -> None:
+    try:
+        async with asyncio.timeout(REACH_SECONDS), database.transaction():
+            pass
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            file="environment",
+            key=str(error.name),
+            problem="the driver of this database is not installed.",
+            fix="Install rasa-react-ext[postgresql].",
+        ) from error
+    except Exception as error:
+        # Drivers raise their own kinds while they connect.
+        raise _unreachable(database, error) from error
+
+
+def _unreachable(database: Database, error: BaseException) -> PeerError:
+    cause = getattr(error, "orig", None) or error
+    words = " ".join(str(cause).split())[:200] or type(cause).__name__
+    url = database.url
+    where = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+    return PeerError(
+        "store",
+        f"The store at {where} cannot be used: {words.rstrip('.')}. "
+        "Check that the database runs and that the address is right.",
+    )

@@ -1,0 +1,149 @@
+"""`rasa-react tasks cancel` stops a task at its agent, by the definition in the project."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rasa_react_ext.a2a_client import Accepted
+from rasa_react_ext.a2a_wire import outbound_message
+from rasa_react_ext.cli.main import main
+from rasa_react_ext.store import Inbox, RemoteTask, RemoteTasks, Report
+from tests.a2a_client.remote import Remote, remote
+from tests.a2a_client.steps import connected, patience
+from tests.cli.store import within
+from tests.host.project import hosts_own_warnings
+
+pytestmark = pytest.mark.host
+
+
+@pytest.fixture
+def broker() -> Iterator[Remote]:
+    """The agent."""
+    with remote() as agent:
+        yield agent
+
+
+@pytest.fixture
+def store(broker: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The store of a project with the agent, in whose folder we are."""
+    monkeypatch.chdir(tmp_path)
+    agent = {
+        "agent": {"name": "broker", "protocol": "A2A", "description": "Trades."},
+        "configuration": {"agent_card": broker.card_url, "timeout": 5, "max_retries": 0},
+    }
+    files = {
+        "config.yml": {"policies": [{"name": "FlowPolicy"}]},
+        "endpoints.yml": {"rasa_react_ext": {"store": "s.db"}},
+        "sub_agents/broker/config.yml": agent,
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(yaml.safe_dump(content), encoding="utf-8")
+    return tmp_path / "s.db"
+
+
+def _begin(broker: Remote, store: Path, **row: object) -> str:
+    """A task that works until it is cancelled, noted in the store; the agent's name of it."""
+
+    async def begun() -> str:
+        message = outbound_message("wait", slots={}, metadata={}, context_id="", task_id="")
+        async with (
+            connected(broker) as connection,
+            aclosing(connection.send(message, patience())) as updates,
+        ):
+            async for update in updates:
+                if isinstance(update, Accepted):
+                    return update.task_id
+        raise AssertionError("the agent named no task")
+
+    task_id = asyncio.run(begun())
+    values = {"key": "k", "conversation": "anna", "agent": "broker", "task_id": task_id, **row}
+    within(store, lambda database: RemoteTasks(database).add(RemoteTask(**values)))  # type: ignore[arg-type]
+    return task_id
+
+
+def _cancel(*arguments: str) -> int:
+    with hosts_own_warnings():
+        return main(["tasks", "cancel", *arguments])
+
+
+def _row(store: Path) -> RemoteTask:
+    row = within(store, lambda database: RemoteTasks(database).get("k"))
+    assert row is not None
+    return row
+
+
+def _reports(store: Path) -> list[Report]:
+    return within(store, lambda database: Inbox(database).unread("k"))
+
+
+def test_a_task_that_waits_is_cancelled_at_its_agent_and_closed(
+    broker: Remote, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task_id = _begin(broker, store)
+    assert _cancel(task_id) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("Cancelled task k of agent broker.\n", "")
+    assert broker.done["cancelled"] == 1
+    assert _row(store).closed
+    assert _reports(store) == []
+
+
+def test_a_task_in_the_background_is_cancelled_and_its_conversation_will_hear_of_it(
+    broker: Remote, store: Path
+) -> None:
+    _begin(broker, store, background=True)
+    assert _cancel("k") == 0
+    assert broker.done["cancelled"] == 1
+    assert not _row(store).closed
+    (report,) = _reports(store)
+    assert b"cancelled by an operator" in report.body
+
+
+def test_an_agent_that_cannot_be_told_is_5_unless_forced(
+    broker: Remote, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _begin(broker, store)
+    assert broker.served is not None
+    broker.fail_next["CancelTask"] = [503, 503, 503, 503]
+    assert _cancel("k") == 5
+    shown = capsys.readouterr()
+    assert shown.err.startswith("Error: Agent 'broker' could not be told to stop task")
+    assert shown.err.count("\n") == 1
+    assert not _row(store).closed
+    assert _cancel("k", "--force") == 0
+    assert "Closed here all the same." in capsys.readouterr().err
+    assert _row(store).closed
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "code", "said"),
+    [
+        (None, "", 3, "no external agent of this name"),
+        ("sub_agents/broker/config.yml", "agent: [", 4, "Rasa cannot read the agents"),
+        ("sub_agents/broker/config.yml", "", 4, "Rasa cannot read the agents"),
+    ],
+)
+def test_an_agent_that_the_project_does_not_define_is_one_message(
+    store: Path,
+    file: str | None,
+    content: str,
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    row = RemoteTask(key="k", conversation="anna", agent="broker" if file else "gone", task_id="t")
+    within(store, lambda database: RemoteTasks(database).add(row))
+    if file:
+        Path(file).write_text(content, encoding="utf-8")
+    assert _cancel("k") == code
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == 1
+    assert not _row(store).closed
