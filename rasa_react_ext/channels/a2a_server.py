@@ -19,6 +19,7 @@ from rasa_react_ext.host.a2a.later_channel import LaterChannel
 from rasa_react_ext.host.a2a.requirement import check_block, check_processes, check_sessions
 from rasa_react_ext.host.a2a.turn_channel import CHANNEL_NAME
 from rasa_react_ext.host.binding import settings_from
+from rasa_react_ext.host.observe.depth import Gauges, read_callers
 from rasa_react_ext.host.refusal import refusing
 from rasa_react_ext.store import Database
 
@@ -119,6 +120,8 @@ class A2AServer(InputChannel):
         self, service: A2AService, database: Database, started: asyncio.Future[None]
     ) -> None:
         """Own the server's lifetime, since the host's start and stop are two calls."""
+        gauges = Gauges(read_callers, lambda: database)
+        gauges.start()
         try:
             async with service.serving():
                 self._service = service
@@ -131,6 +134,7 @@ class A2AServer(InputChannel):
             raise
         finally:
             self._service = None
+            await gauges.aclose()
             await database.aclose()
 
     async def _end(self) -> None:

@@ -25,6 +25,7 @@ from rasa_react_ext.host.external.desk import Desk
 from rasa_react_ext.host.external.mount import Mount, current_mount, mount, unmount
 from rasa_react_ext.host.external.upkeep import Upkeep
 from rasa_react_ext.host.external.worker import Worker
+from rasa_react_ext.host.observe.depth import Gauges, read_external
 from rasa_react_ext.host.refusal import refusing
 from rasa_react_ext.store import Acceptance, Inbox
 
@@ -69,6 +70,7 @@ class TaskUpdates(InputChannel):
     def __init__(self, settings: TaskUpdatesSettings) -> None:
         self._settings = settings
         self._working: list[asyncio.Task[None]] = []
+        self._gauges = Gauges(read_external, lambda: process.current().database)
         self._worker: Worker | None = None
         self._upkeep: Upkeep | None = None
 
@@ -130,6 +132,7 @@ class TaskUpdates(InputChannel):
                 asyncio.create_task(self._worker.run(), name="reports of remote agents"),
                 asyncio.create_task(upkeep.run(), name="upkeep of remote tasks"),
             ]
+            self._gauges.start()
 
         @blueprint.listener("before_server_stop")
         async def stop(_: Sanic[Any, Any]) -> None:
@@ -142,6 +145,7 @@ class TaskUpdates(InputChannel):
 
     async def _finish(self) -> None:
         """Let what is being applied come to its end; cut off what takes too long."""
+        await self._gauges.aclose()
         if self._worker is not None and self._upkeep is not None:
             self._worker.stop()
             self._upkeep.stop()
@@ -199,7 +203,7 @@ class TaskUpdates(InputChannel):
     async def _health(self) -> dict[str, int]:
         """How much is waiting: reports, dead letters, open tasks."""
         counts = await Inbox(process.current().database).counts()
-        return {**counts, "open": len(await ledger.tasks().open())}
+        return {**counts, "open": sum((await ledger.tasks().count_open()).values())}
 
 
 class _Routes(Blueprint):

@@ -96,6 +96,20 @@ class RemoteTasks:
         """What is open at all, oldest first."""
         return await self._select(remote_task.c.closed.is_(False), limit=limit)
 
+    async def count_open(self) -> dict[str, int]:
+        """How many are open: in the background, parked, and waiting for the user."""
+        query = (
+            sa.select(remote_task.c.background, remote_task.c.parked, sa.func.count())
+            .where(remote_task.c.closed.is_(False))
+            .group_by(remote_task.c.background, remote_task.c.parked)
+        )
+        counts = {"background": 0, "parked": 0, "waiting": 0}
+        async with self._database.transaction() as connection:
+            for background, parked, number in await connection.execute(query):
+                state = "parked" if parked else "background" if background else "waiting"
+                counts[state] += int(number)
+        return counts
+
     async def unheard_since(self, moment: float, limit: int = 100) -> list[RemoteTask]:
         """Open tasks that nobody has looked after since a moment."""
         return await self._select(
