@@ -216,6 +216,17 @@ REQUIREMENTS: dict[str, str] = {
         "A server that is down at the start takes away its tools until it comes up, and nothing"
         " else."
     ),
+    "d4_1": (
+        "A server's question to the user ends the turn, the call stays open for a bounded time, "
+        "and the next message answers it, also after a digression."
+    ),
+    "d4_2": (
+        "A server's question to a model is declined unless the agent allows it, and is bounded in "
+        "number and length."
+    ),
+    "d4_3": (
+        "Users hear of a call's progress where the project wants that, now and then, as fillers."
+    ),
     "d5": (
         "A tool that declares itself destructive runs only after a clear yes to exactly this "
         "call, where the project wants that."

@@ -81,6 +81,7 @@ class Batch:
         speech: The text beside the calls.
         calls: The calls in the order of the answer.
         cut: The answer was cut off before its end.
+        resumed: The calls are an earlier turn's; their answer is in the history already.
         abandoned: The turn ended before the batch did: no completion is accepted.
         text_said: The text is delivered and recorded.
         done: The answered calls, once the batch is closed.
@@ -89,6 +90,7 @@ class Batch:
     speech: Speech
     calls: tuple[Planned, ...]
     cut: bool
+    resumed: bool = False
     abandoned: bool = False
     text_said: bool = False
     done: tuple[CallDone, ...] = ()

@@ -66,6 +66,7 @@ class Rules:
         condition: Whether the exit conditions hold for these slots; None for open agents.
         owes_answer: The user's message answers a question about a call: the model hears it
             before the exit conditions can end the run.
+        resumed: Calls of an earlier turn that go on before anything else happens.
     """
 
     max_steps: int = 10
@@ -78,6 +79,7 @@ class Rules:
     completes: str = ""
     condition: Callable[[Mapping[str, Any]], bool] | None = None
     owes_answer: bool = False
+    resumed: tuple[Planned, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,7 @@ class Run:
         slots: Values of all slots; the same object as long as none has changed.
         slots_set: Slots set in this turn, with their last values.
         steps: Answers with calls and their results, oldest first.
+        settled: New results of calls of earlier turns, by their ids.
         used_ids: Ids of calls in the history, this turn's included.
         model_calls: Answers of the model so far.
         tokens: Tokens of these answers.
@@ -108,6 +111,7 @@ class Run:
     slots: Mapping[str, Any] = field(default_factory=dict)
     slots_set: Mapping[str, Any] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
+    settled: Mapping[str, str] = field(default_factory=dict)
     used_ids: frozenset[str] = frozenset()
     model_calls: int = 0
     tokens: int = 0

@@ -29,6 +29,7 @@ from rasa_react_ext.engine.decision import (
     Run,
     Say,
     SlotChanged,
+    Speech,
 )
 from rasa_react_ext.engine.memory import Memory
 from rasa_react_ext.engine.message import ModelAnswer, ModelRequest
@@ -48,10 +49,9 @@ from rasa_react_ext.engine.port import (
     Clock,
     Conversation,
     Observer,
-    TextStream,
     ToolSource,
 )
-from rasa_react_ext.engine.text import sound, visible
+from rasa_react_ext.engine.shown import Shown
 from rasa_react_ext.engine.tool import CallContext, Tool, ToolResult
 from rasa_react_ext.engine.transcript import Transcript
 from rasa_react_ext.errors import ModelError
@@ -72,21 +72,6 @@ class TurnResult:
     text: str
     reason: str
     run: Run
-
-
-@dataclass(slots=True)
-class _Shown:
-    """What of the current answer the user has seen."""
-
-    stream: TextStream | None
-    text: str = ""
-
-    async def write(self, delta: str) -> None:
-        """Show one more piece; nothing is shown before there is something to see."""
-        delta = sound(delta)
-        if self.stream is not None and (self.text or visible(delta)):
-            self.text += delta
-            await self.stream.write(delta)
 
 
 @dataclass(kw_only=True)
@@ -116,12 +101,13 @@ class Driver:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     _results: dict[int, ToolResult] = field(default_factory=dict)
     _durations: dict[int, float] = field(default_factory=dict)
-    _shown: _Shown = field(default_factory=lambda: _Shown(None))
+    _shown: Shown = field(default_factory=lambda: Shown(None))
     _listed: Sequence[Tool] | None = None
     _pending: deque[Action] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         self._transcript = Transcript(memory=self.memory)
+        self._telling = anyio.Lock()
 
     async def drive(self) -> TurnResult:
         """Run the turn to its end.
@@ -245,7 +231,7 @@ class Driver:
                 return self._heard(answer)
 
     def _heard(self, answer: ModelAnswer) -> tuple[Action, ...]:
-        shown, self._shown = bool(self._shown.text), _Shown(None)
+        shown, self._shown = bool(self._shown.text), Shown(None)
         self._results, self._durations = {}, {}
         self._transcript.model = answer.model or self._transcript.model
         self.observer.on(ModelAnswered(answer=answer))
@@ -259,7 +245,7 @@ class Driver:
             ModelError: The model failed, or took all the time there was.
         """
         streamable = live or self.run.rules.fillers or not request.tools
-        self._shown = _Shown(self.conversation.stream() if streamable else None)
+        self._shown = Shown(self.conversation.stream() if streamable else None)
         sink = None if self._shown.stream is None else self._shown.write
         interrupted = True
         try:
@@ -290,7 +276,7 @@ class Driver:
         return actions
 
     def _record_partial(self) -> None:
-        text, self._shown = self._shown.text.strip(), _Shown(None)
+        text, self._shown = self._shown.text.strip(), Shown(None)
         self.observer.on(
             Spoke(
                 text=text,
@@ -346,6 +332,7 @@ class Driver:
                 for call in calls:
                     group.start_soon(self._run_limited, call, limiter)
         self.run, actions = rules.ran(self.run, self._results)
+        self._transcript.settle(self.run.settled)
         return actions
 
     async def _run_limited(self, call: Planned, limiter: anyio.CapacityLimiter) -> None:
@@ -372,6 +359,7 @@ class Driver:
             timeout_seconds=timeout,
             limit_seconds=self._remaining(),
             alive=alive,
+            tell=self._tell,
         )
         text = wording.timed_out(call.name, timeout, unknown=unknown)
         result = ToolResult(text=text, is_error=True, outcome_unknown=unknown)
@@ -379,6 +367,13 @@ class Driver:
             result = await self._called(call.tool, call, context)
         self._results[call.position] = result
         self._durations[call.position] = (self.clock.monotonic() - started) * 1000
+
+    async def _tell(self, text: str) -> None:
+        """Show what a running tool has to say; texts of parallel calls never mix."""
+        speech = Speech(answer=ModelAnswer(text=text), shown=False)
+        if speech.text:
+            async with self._telling:
+                await self._perform(Say(speech=speech, kind="filler"))
 
     async def _called(self, tool: Tool, call: Planned, context: CallContext) -> ToolResult:
         """Call the tool; a source that breaks its promise costs one call, not the turn."""

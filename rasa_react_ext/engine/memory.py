@@ -84,6 +84,18 @@ class Memory:
             "slots": dict(self.slots),
         }
 
+    def call(self, call_id: str) -> CallRecord | None:
+        """The remembered call of this id."""
+        calls = (call for turn in self.turns for step in turn.steps for call in step.calls)
+        return next((call for call in calls if call.id == call_id), None)
+
+    def with_results(self, results: Mapping[str, str]) -> Memory:
+        """The memory in which these calls have other results, by their ids."""
+        memory = self
+        for call_id, result in results.items():
+            memory = memory.with_result(call_id, result)
+        return memory
+
     def with_result(self, call_id: str, result: str) -> Memory:
         """The memory in which this call has another result."""
         turns = (

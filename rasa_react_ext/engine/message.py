@@ -57,6 +57,7 @@ class ModelRequest:
             (`tool_choice: none`).
         timeout_seconds: Total time this call may take.
         metadata: Tracing metadata for the host's tracing, never sent to the model.
+        max_tokens: Length limit of the answer; None leaves it to the model's settings.
     """
 
     messages: Sequence[Message]
@@ -64,6 +65,7 @@ class ModelRequest:
     allow_tools: bool = True
     timeout_seconds: float
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

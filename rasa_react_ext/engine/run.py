@@ -67,7 +67,14 @@ CLOSING_BLANKS_ALLOWED = 1
 
 
 def begin(run: Run) -> Decision:
-    """Start a turn: a task whose conditions already hold is done without a model call."""
+    """Start a turn: a task whose conditions already hold is done without a model call.
+
+    Calls of an earlier turn that still run come before everything else.
+    """
+    if run.rules.resumed:
+        speech = Speech(answer=ModelAnswer(), shown=False)
+        batch = Batch(speech=speech, calls=run.rules.resumed, cut=False, resumed=True)
+        return replace(run, batch=batch), (Execute(calls=batch.executable),)
     if run.exit_met() and not run.rules.owes_answer:
         return _finish(run, Outcome.COMPLETED)
     return run, (Ask(),)
@@ -318,14 +325,21 @@ def _batch_closed(run: Run, given: Mapping[int, ToolResult]) -> tuple[Run, tuple
         if call.sets_slot and call.slot is not None:
             run = _with_slots(run, {call.slot: call.value})
             actions.append(SlotChanged(name=call.slot, value=call.value))
+    return replace(_kept(run, batch, done), batch=replace(batch, done=tuple(done))), tuple(actions)
+
+
+def _kept(run: Run, batch: Batch, done: Sequence[CallDone]) -> Run:
+    """The run with the batch in its history: as a new step, or as new results of an old one."""
+    if batch.resumed:
+        results = {call.planned.id: call.result.text for call in done}
+        return replace(run, settled={**run.settled, **results})
     step = Step(
         text=batch.speech.text if batch.text_said else "",
         calls=tuple(_record(call.planned, call.result) for call in done),
         extra=batch.speech.answer.extra,
         model=batch.speech.answer.model,
     )
-    batch = replace(batch, done=tuple(done))
-    return replace(run, steps=(*run.steps, step), batch=batch), tuple(actions)
+    return replace(run, steps=(*run.steps, step))
 
 
 def _with_slots(run: Run, changed: Mapping[str, Any]) -> Run:

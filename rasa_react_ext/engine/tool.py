@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,10 @@ __all__ = ["CallContext", "Tool", "ToolResult"]
 
 def _ignored() -> None:
     """A sign of life that nobody waits for."""
+
+
+async def _untold(text: str) -> None:
+    """A text that nobody hears."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,7 @@ class CallContext:
         meta: Metadata for the tool's origin, never shown to the model.
         alive: To be called at each sign of life: whoever waits for the call waits on,
             up to the limit.
+        tell: Shows the user a text while the call runs, as a filler.
     """
 
     call_id: str
@@ -75,6 +80,7 @@ class CallContext:
     limit_seconds: float | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     alive: Callable[[], None] = _ignored
+    tell: Callable[[str], Awaitable[None]] = _untold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ the run adds its own messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rasa_react_ext.engine import history
@@ -32,9 +32,16 @@ class Transcript:
     _model: str = ""
     _messages: list[Message] = field(default_factory=list)
     _steps: int = 0
+    _settled: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         self.model = self.model or self.memory.model
+
+    def settle(self, results: Mapping[str, str]) -> None:
+        """Take new results of calls of earlier turns, by their ids."""
+        if results and results is not self._settled:
+            self.memory = self.memory.with_results(results)
+            self._settled, self._spoken = results, None
 
     def renew(self, spoken: Sequence[Message]) -> bool:
         """Take in what was said; False when it is the same object for the same model.

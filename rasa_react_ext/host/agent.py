@@ -29,7 +29,7 @@ from rasa_react_ext.host.definition import (
     tools_now,
 )
 from rasa_react_ext.host.exit_slot import fillable
-from rasa_react_ext.host.mcp.settings import McpServerSettings
+from rasa_react_ext.host.mcp.settings import McpServerSettings, offers
 from rasa_react_ext.host.older_hook import through_process_output
 from rasa_react_ext.host.own_execution import execute_default
 from rasa_react_ext.host.python_tool import as_tool
@@ -152,7 +152,7 @@ class ReActAgent(MCPOpenAgent, MCPTaskAgent):
         given = (self._name, self._max_connect_retries)
         reach = (self._reach.get(server.name, McpServerSettings()) for server in self.servers)
         return [
-            server_spec(server, *given, way)
+            server_spec(server, *given, way, offers(self.settings))
             for server, way in zip(self.servers, reach, strict=True)
         ]
 

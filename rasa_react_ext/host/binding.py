@@ -21,6 +21,7 @@ from rasa_react_ext.host.check import check_direct_calls, check_flows
 from rasa_react_ext.host.external.build import build_external_agents, external_names
 from rasa_react_ext.host.external.watch import register_watch
 from rasa_react_ext.host.lock_check import warn_of_lock_store
+from rasa_react_ext.host.mcp import watch
 from rasa_react_ext.host.observe.environment import configure_from_environment
 from rasa_react_ext.host.settings import (
     POLICY_PLACE,
@@ -131,6 +132,8 @@ def bind(policy: Mapping[str, Any], storage: ModelStorage) -> None:
     shared.retire(register({**built, **external}))
     if external:
         register_watch()
+    if any(agent.settings.elicitation == "ask" for agent in built.values()):
+        watch.register_watch()
     warn_of_lock_store(configuration.endpoints)
     if _loop_runs():
         for agent in (*built.values(), *external.values()):

@@ -14,7 +14,7 @@ from rasa.agents.core.types import AgentStatus, ProtocolType
 from rasa.agents.schemas import AgentOutput
 from rasa.shared.agents.utils import make_agent_identifier
 
-from rasa_react_ext.engine.decision import Outcome, Run
+from rasa_react_ext.engine.decision import Outcome, Rules, Run
 from rasa_react_ext.engine.driver import Driver, TurnResult
 from rasa_react_ext.engine.memory import Memory
 from rasa_react_ext.engine.occurrence import RunEnded
@@ -86,7 +86,7 @@ async def conduct(
         if scope.cancelled_caught:
             result = turn.driver.stop()
     except asyncio.CancelledError:
-        turn.driver.stop()  # Closes what watches the turn; the host drops the events.
+        turn.abandon()
         raise
     except Exception as error:  # noqa: BLE001 - hooks are users' code
         output = turn.failed(error)
@@ -120,7 +120,7 @@ class _Turn:
         flow, step = arrival.current_step()
         limit = memory_limit(agent)
         self._tools = ToolTurn(
-            agent.settings, agent_input, came.memory, (flow, step), agent.process.results
+            agent.settings, agent_input, came.memory, (flow, step), agent.process
         )
         memory = Memory.from_json(came.memory if limit else None, flow=flow, step=step)
         self._memory = self._tools.recall(memory)
@@ -140,11 +140,17 @@ class _Turn:
             built_in=built_in,
             slots=slots,
         )
-        rules = rules_of(agent, exit_slots, built_in)
-        run = Run(rules=replace(rules, owes_answer=self._tools.owes_answer), slots=slots)
+        rules = self._with_owed(rules_of(agent, exit_slots, built_in))
+        run = Run(rules=rules, slots=slots)
         self.journalled = self._journalled(python_tools, turn_id)
-        source = self._tools.around(self.journalled)
+        self._metadata = agent.get_llm_tracing_metadata(agent_input)
+        source = self._tools.around(self.journalled, self._own_model, self._metadata)
         self.driver = self._driver(run, self._model(channel), source)
+
+    def _with_owed(self, rules: Rules) -> Rules:
+        """The rules, with what earlier turns left to be done first."""
+        resumed = self._tools.resumed(self._memory)
+        return replace(rules, owes_answer=self._tools.owes_answer, resumed=resumed)
 
     def _driver(self, run: Run, model: ChatModel, source: ToolSource) -> Driver:
         return Driver(
@@ -156,13 +162,17 @@ class _Turn:
             clock=WallClock(),
             budget=budget_of(self._agent),
             memory=self._memory,
-            metadata=self._agent.get_llm_tracing_metadata(self._input),
+            metadata=self._metadata,
         )
 
     def _model(self, channel: OutputChannel | None) -> ChatModel:
         """The model of the agent, or the user's code that stands in its place."""
         if has_own_generation(self._agent):
             return HookedModel(self._agent, self._input, channel)
+        return self._own_model()
+
+    def _own_model(self) -> ChatModel:
+        """The model itself, whose answers go to nobody."""
         return OwnClient(self._agent) if has_own_client(self._agent) else self._agent.model()
 
     def _journalled(self, python_tools: PythonTools, turn: str) -> Journalled:
@@ -177,6 +187,8 @@ class _Turn:
         """The host's output for how the turn ended."""
         status = _STATUS[result.outcome]
         waiting = status is AgentStatus.INPUT_REQUIRED
+        if not waiting:
+            self._tools.end()
         text = result.text if self._delivered else self.host.undelivered
         return AgentOutput(
             id=self._input.id,
@@ -198,6 +210,7 @@ class _Turn:
             event_info=f"The turn of agent {self._agent.name!r} failed in a hook: {error}",
             exc_info=error,
         )
+        self._tools.end()
         run = self.driver.run
         self._observer.on(
             RunEnded(
@@ -215,6 +228,11 @@ class _Turn:
             error_message=f"{type(error).__name__}: {error}",
         )
 
+    def abandon(self) -> None:
+        """The task was cancelled: close what watches the turn; the host drops the events."""
+        self.driver.stop()
+        self._tools.end()
+
     def _structured_results(self) -> list[list[dict[str, Any]]]:
         return self._agent.structured_results(self._input, self.host.results)
 
@@ -223,9 +241,12 @@ class _Turn:
         limit = memory_limit(self._agent)
         memory: dict[str, Any] | None = None
         if limit is not None:
-            memory = self._memory.with_turn(
-                self._input.user_message, result.run.steps, result.run.slots_set, limit_bytes=limit
-            ).to_json()
+            run = result.run
+            memory = (
+                self._memory.with_results(run.settled)
+                .with_turn(self._input.user_message, run.steps, run.slots_set, limit_bytes=limit)
+                .to_json()
+            )
         kept = self._tools.with_notes(memory, result.text)
         return {arrival.MEMORY_KEY: kept} if kept is not None else None
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rasa_react_ext.engine.port import ToolSource
     from rasa_react_ext.host.process import Process
+    from rasa_react_ext.mcp_pool import Offer
 
 __all__ = ["server_spec", "server_tools"]
 
@@ -41,6 +42,7 @@ def server_spec(
     agent: str,
     max_retries: int | None,
     reach: McpServerSettings = _PLAIN,
+    offers: frozenset[Offer] = frozenset(),
 ) -> ServerSpec:
     """How the pool reaches a server.
 
@@ -49,6 +51,7 @@ def server_spec(
         agent: Name of the agent, for errors.
         max_retries: The agent's `configuration.max_retries`.
         reach: What our section of endpoints.yml says of it.
+        offers: What the agent lets it ask during a call.
 
     Raises:
         ConfigurationError: endpoints.yml has no such server, or what it says of it is wrong.
@@ -63,7 +66,7 @@ def server_spec(
     _check_files(server.name, reach)
     retries = DEFAULT_RETRIES if max_retries is None else max_retries
     if reach.transport == "stdio":
-        return _child(server, reach, retries)
+        return _child(server, reach, retries, offers)
     try:
         return ServerSpec(
             name=server.name,
@@ -78,6 +81,7 @@ def server_spec(
             client_cert_file=reach.client_cert_file,
             client_key_file=reach.client_key_file,
             connect_timeout_seconds=reach.connect_timeout_seconds,
+            offers=offers,
         )
     except ValueError as error:
         place = f"{_SECTION}: {server.name}" if reach.url else f"mcp_servers: {server.name}"
@@ -89,7 +93,12 @@ def server_spec(
         ) from error
 
 
-def _child(server: AgentMCPServerConfig, reach: McpServerSettings, retries: int) -> ServerSpec:
+def _child(
+    server: AgentMCPServerConfig,
+    reach: McpServerSettings,
+    retries: int,
+    offers: frozenset[Offer],
+) -> ServerSpec:
     """A server that is a child process; it knows no requests that could be signed."""
     if server.additional_params:
         raise ConfigurationError(
@@ -107,6 +116,7 @@ def _child(server: AgentMCPServerConfig, reach: McpServerSettings, retries: int)
         cwd=reach.cwd,
         max_retries=retries,
         connect_timeout_seconds=reach.connect_timeout_seconds,
+        offers=offers,
     )
 
 

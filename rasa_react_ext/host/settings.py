@@ -23,11 +23,12 @@ from pydantic import (
 )
 
 from rasa_react_ext.errors import ConfigurationError
-from rasa_react_ext.host.mcp.settings import McpServerSettings, ToolSettings
+from rasa_react_ext.host.mcp.settings import ElicitationWords, McpServerSettings, ToolSettings
 
 __all__ = [
     "AgentSettings",
     "DeploymentSettings",
+    "ElicitationWords",
     "EngineSettings",
     "McpServerSettings",
     "Settings",

@@ -17,7 +17,7 @@ from rasa_react_ext.mcp_pool.callback import (
 from rasa_react_ext.mcp_pool.dialect import provider_schema
 from rasa_react_ext.mcp_pool.event import PoolEvent, Report
 from rasa_react_ext.mcp_pool.pool import Pool
-from rasa_react_ext.mcp_pool.spec import ServerSpec, SessionKey, Transport
+from rasa_react_ext.mcp_pool.spec import Offer, ServerSpec, SessionKey, Transport
 from rasa_react_ext.mcp_pool.tools import PooledTools, ServerState
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "ClientCredentials",
     "ElicitationAnswer",
     "ElicitationRequest",
+    "Offer",
     "Pool",
     "PoolEvent",
     "PooledTools",

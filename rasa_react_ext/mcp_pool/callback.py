@@ -7,10 +7,11 @@ declined with a clear text, and the server is not told that it may ask.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rasa_react_ext.engine.tool import CallContext, Tool
+from rasa_react_ext.mcp_pool.spec import Offer
 
 __all__ = [
     "Callbacks",
@@ -86,10 +87,12 @@ class SamplingAnswer:
     Attributes:
         text: The answer.
         model: Name of the model.
+        cut: It was cut off at the length limit.
     """
 
     text: str
     model: str
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +123,8 @@ class Callbacks:
     Each runs in the context (`contextvars`) of the call that caused it, so that it
     can tell conversations apart although they share a session. While a question to
     the user is open, the time limit of the call stands still: `elicit` must bound
-    itself. A callback that raises is answered as declined.
+    itself. A callback that raises is answered as declined; of a `LimitError` the server
+    is told the text, of any other only the kind.
 
     Attributes:
         elicit: Asks the user.
@@ -131,3 +135,11 @@ class Callbacks:
     elicit: Callable[[ElicitationRequest], Awaitable[ElicitationAnswer]] | None = None
     sample: Callable[[SamplingRequest], Awaitable[SamplingAnswer]] | None = None
     progress: Callable[[Progress], None] | None = None
+
+    def offered(self, offers: frozenset[Offer]) -> Callbacks:
+        """Those that a server is to know of; progress needs no leave."""
+        return replace(
+            self,
+            elicit=self.elicit if "elicitation" in offers else None,
+            sample=self.sample if "sampling" in offers else None,
+        )

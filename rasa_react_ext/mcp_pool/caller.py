@@ -57,8 +57,7 @@ class Caller:
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """The server says how far it is."""
-        self._deadline.progressed()
-        self._context.alive()
+        self._alive()
         if self._callbacks.progress is not None:
             report = Progress(
                 server=self._server,
@@ -104,8 +103,15 @@ class Caller:
             max_tokens=params.maxTokens,
             temperature=params.temperature,
         )
+        self._alive()
         answer = await self._ask(self._sampled(request))
+        self._alive()
         return answer or declined("the call is over")
+
+    def _alive(self) -> None:
+        """A sign of life: the call may take longer, though never longer than all in all."""
+        self._deadline.progressed()
+        self._context.alive()
 
     def end(self) -> None:
         """The call has ended: open questions are dropped."""
@@ -123,7 +129,10 @@ class Caller:
         answer: SamplingAnswer = await self._callbacks.sample(request)
         content = types.TextContent(type="text", text=answer.text)
         return types.CreateMessageResult(
-            role="assistant", content=content, model=answer.model, stopReason="endTurn"
+            role="assistant",
+            content=content,
+            model=answer.model,
+            stopReason="maxTokens" if answer.cut else "endTurn",
         )
 
     async def _ask(self, question: Coroutine[Any, Any, Answer]) -> Answer | None:

@@ -77,7 +77,8 @@ class Pool:
         key = spec.key
         found = mine.get(key)
         if found is None:
-            connection = Connection(spec, self.callbacks, self.report)
+            callbacks = self.callbacks.offered(spec.offers)
+            connection = Connection(spec, callbacks, self.report)
             found = mine[key] = Catalogue(connection, spec.name, self.report)
         found.connection.share(spec)
         return found

@@ -24,7 +24,12 @@ from mcp.shared.message import MessageMetadata, ServerMessageMetadata, SessionMe
 from mcp.shared.session import ProgressFnT, ReceiveResultT, RequestResponder
 
 from rasa_react_ext import __version__
-from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
+from rasa_react_ext.errors import (
+    ConnectionLostError,
+    LimitError,
+    OutcomeUnknownError,
+    PeerError,
+)
 from rasa_react_ext.mcp_pool.callback import Callbacks
 from rasa_react_ext.mcp_pool.caller import Caller, declined
 from rasa_react_ext.mcp_pool.event import EventKind, PoolEvent, Report
@@ -178,6 +183,8 @@ class Session(ClientSession):
                 answer = types.ErrorData(
                     code=types.METHOD_NOT_FOUND, message=f"{question.method} is not served."
                 )
+        except LimitError as error:
+            answer = declined(str(error))
         except Exception as error:  # noqa: BLE001  # a callback is the host's code
             answer = declined(f"answering failed ({type(error).__name__})")
         if isinstance(answer, types.ErrorData):

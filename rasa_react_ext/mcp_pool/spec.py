@@ -11,14 +11,16 @@ from typing import Literal
 
 import httpx
 
-__all__ = ["ServerSpec", "SessionKey", "Transport"]
+__all__ = ["Offer", "ServerSpec", "SessionKey", "Transport"]
 
 Transport = Literal["http", "sse", "stdio"]
+Offer = Literal["elicitation", "sampling"]
+_ALL: frozenset[Offer] = frozenset({"elicitation", "sampling"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SessionKey:
-    """Server and credentials: equal keys share one session."""
+    """Server, credentials and what it may ask: equal keys share one session."""
 
     transport: Transport
     address: tuple[str, ...]
@@ -27,6 +29,7 @@ class SessionKey:
     cwd: str | None
     tls: tuple[bool, str | None, str | None, str | None]
     credentials: str
+    offers: frozenset[Offer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,8 @@ class ServerSpec:
         ca_file: PEM file of trusted authorities; None means the usual ones.
         client_cert_file: PEM file of the certificate that identifies this client.
         client_key_file: PEM file of its key, when it is not in the same file.
+        offers: What the server may ask during a call, as far as there are callbacks for
+            it; it is told so when the session is opened.
 
     Raises:
         ValueError: The parts do not fit together; the text says what to set.
@@ -73,6 +78,7 @@ class ServerSpec:
     ca_file: str | None = None
     client_cert_file: str | None = None
     client_key_file: str | None = None
+    offers: frozenset[Offer] = _ALL
 
     def __post_init__(self) -> None:
         if self.transport == "stdio":
@@ -102,4 +108,5 @@ class ServerSpec:
             cwd=self.cwd,
             tls=(self.verify, self.ca_file, self.client_cert_file, self.client_key_file),
             credentials=self.credentials_key,
+            offers=self.offers,
         )

@@ -10,6 +10,7 @@ client shields its cleaning up from scopes only, and would lose its sockets othe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
@@ -83,6 +84,8 @@ async def open_streamable_http(
         try:
             yield Wire(incoming=incoming, outgoing=outgoing)
         finally:
+            with anyio.move_on_after(_FAREWELL_SECONDS, shield=True):
+                await sender.flush(outbox)
             tasks.cancel_scope.cancel()
             await server.say_goodbye()
 
@@ -185,6 +188,9 @@ class _Sender:
         self._inbox = inbox
         self._tasks = tasks
         self._requests: dict[RequestId, anyio.CancelScope] = {}
+        self._notices = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
 
     async def pump(self, outbox: Outbox) -> None:
         """Send what the session writes; requests run side by side."""
@@ -197,7 +203,26 @@ class _Sender:
                 await self._notify(item.message)
                 self._tasks.start_soon(self._listen)
             else:
-                self._tasks.start_soon(self._notify, item.message)
+                self._notices += 1
+                self._quiet.clear()
+                self._tasks.start_soon(self._notice, item.message)
+
+    async def flush(self, outbox: Outbox) -> None:
+        """Let the last notices reach the server, which may call off what it still does."""
+        with suppress(anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
+            while True:
+                last = outbox.receive_nowait().message
+                if isinstance(last.root, JSONRPCNotification):
+                    await self._notify(last)
+        await self._quiet.wait()
+
+    async def _notice(self, message: JSONRPCMessage) -> None:
+        try:
+            await self._notify(message)
+        finally:
+            self._notices -= 1
+            if not self._notices:
+                self._quiet.set()
 
     async def _request(
         self, message: JSONRPCMessage, request: JSONRPCRequest, scope: anyio.CancelScope

@@ -163,7 +163,7 @@ class _Call:
             server=self._spec.name,
             tool=self._tool,
             context=self._context,
-            callbacks=self._pool.callbacks,
+            callbacks=self._pool.callbacks.offered(self._spec.offers),
             deadline=deadline,
         )
         while True:

@@ -9,7 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from rasa_react_ext.engine.decision import Finish, Outcome, Say
+from rasa_react_ext.engine.batch import Planned
+from rasa_react_ext.engine.decision import Finish, Outcome, Rules, Say
 from rasa_react_ext.engine.driver import GRACE_SECONDS
 from rasa_react_ext.engine.memory import Memory
 from rasa_react_ext.engine.occurrence import CallFinished, Spoke
@@ -108,3 +109,84 @@ def test_b69_signs_of_life_without_end_end_with_the_turn() -> None:
     finished = played.log.of(CallFinished)[0]
     assert finished.result.outcome_unknown
     assert finished.duration_ms == pytest.approx((55 + GRACE_SECONDS) * 1000)
+
+
+def step(id: str, *, result: str = "waiting") -> Memory:
+    """A memory of one turn in which `book` was called and waits."""
+    record = CallRecord(id=id, name="book", arguments='{"q": "x"}', result=result)
+    return Memory().with_turn("hello", (Step(calls=(record,), model="m"),), {}, limit_bytes=9_999)
+
+
+def resumed(id: str) -> Rules:
+    """Rules of a run in which that call goes on."""
+    going = Planned(position=0, id=id, name="book", tool=tool("book"), arguments={"q": "x"})
+    return Rules(completes="task_completed", resumed=(going,))
+
+
+def test_d4_1_a_call_of_an_earlier_turn_goes_on_before_the_model_is_asked() -> None:
+    played = turn(answer("Booked."), rules=resumed("a"), memory=step("a"))
+    result = played.play()
+    assert result.text == "Booked."
+    assert result.run.steps == ()
+    assert result.run.settled == {"a": "book: {'q': 'x'}"}
+    (request,) = played.model.requests
+    told = [m["content"] for m in request.messages if m["role"] == "tool"]
+    assert told == ["book: {'q': 'x'}"], "it is told where the call was made"
+    assert [c.call.id for c in played.log.of(CallFinished)] == ["a"]
+    assert played.talk.reviewed == [["book"]], "the user's hook sees the result"
+
+
+def test_d4_1_a_call_that_goes_on_may_ask_again() -> None:
+    async def ask(_arguments: Mapping[str, Any]) -> ToolResult:
+        return ASKED
+
+    tools = Tools([tool("book")], {"book": ask})
+    played = turn(answer("never"), tools=tools, rules=resumed("a"), memory=step("a"))
+    result = played.play()
+    assert (result.outcome, result.text) == (Outcome.INPUT_REQUIRED, "Shall I book?")
+    assert played.model.requests == []
+
+
+def test_d4_1_new_results_stay_when_the_model_goes_on_working() -> None:
+    played = turn(
+        answer("", call("look", id="b")),
+        answer("Here."),
+        rules=resumed("a"),
+        memory=step("a"),
+    )
+    played.play()
+    told = [m["content"] for m in played.model.requests[-1].messages if m["role"] == "tool"]
+    assert told == ["book: {'q': 'x'}", "look: {}"]
+
+
+def test_d4_1_a_remembered_call_is_found_by_its_id() -> None:
+    memory = step("a", result="was a")
+    record = memory.call("a")
+    assert record is not None
+    assert (record.name, record.result) == ("book", "was a")
+    assert memory.call("b") is None
+    assert memory.with_results({"a": "now"}).call("a") != record
+
+
+class Telling(Tools):
+    """A tool that says something to the user while it works."""
+
+    async def call(
+        self, tool: Tool, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        await context.tell(f"{tool.name}: half of it")
+        await context.tell("   ")
+        return ok("all of it")
+
+
+def test_b69_a_running_tool_can_tell_the_user_something() -> None:
+    both = [tool("look"), tool("book")]
+    played = turn(answer("", call("look"), call("book")), answer("Here."), tools=Telling(both))
+    played.play()
+    assert played.talk.seen == ["look: half of it", "book: half of it", "Here."]
+    kinds = [(one.text, one.kind) for one in played.log.of(Spoke)]
+    assert kinds[0] == ("look: half of it", "filler")
+
+
+async def test_b69_by_default_nobody_hears_what_a_tool_says_meanwhile() -> None:
+    await CallContext(call_id="a", timeout_seconds=1).tell("half of it")

@@ -28,6 +28,7 @@ from rasa_react_ext.host.chat.answer import read_answer
 from rasa_react_ext.host.chat.endpoint import find_endpoint
 from rasa_react_ext.host.chat.fault import time_limit
 from rasa_react_ext.host.chat.http import HttpWire
+from rasa_react_ext.host.chat.length import length_limit
 from rasa_react_ext.host.chat.litellm_wire import LitellmWire, litellm_fault
 from rasa_react_ext.host.chat.stream import Assembly
 from rasa_react_ext.host.chat.wire import Wire
@@ -87,8 +88,10 @@ class HostChatModel:
         started = time.perf_counter()
         shown = _Shown(sink, started)
         async with time_limit(self._name, request.timeout_seconds):
-            wire = await self._wire(tools=bool(request.tools))
-            answer = await self._descend(wire, request, shown)
+            arguments = await self._arguments()
+            wire = await self._wire(arguments, tools=bool(request.tools))
+            limits = length_limit(arguments, request.max_tokens)
+            answer = await self._descend(wire, request, shown, limits)
         self._record(answer, request.metadata)
         return replace(
             answer,
@@ -100,8 +103,7 @@ class HostChatModel:
         """Give up this model's share of the event loop's connections, when no ask runs."""
         await pool.leave(self)
 
-    async def _wire(self, *, tools: bool) -> Wire:
-        arguments = await self._arguments()
+    async def _wire(self, arguments: dict[str, Any], *, tools: bool) -> Wire:
         if isinstance(self._client, LiteLLMRouterLLMClient):
             router = await self._off_loop(lambda: self._client.router_client)
             return LitellmWire(
@@ -146,12 +148,15 @@ class HostChatModel:
         except Exception as error:  # an identity provider's library raises its own
             raise litellm_fault(self._name, error) from error
 
-    async def _descend(self, wire: Wire, request: ModelRequest, shown: _Shown) -> ModelAnswer:
+    async def _descend(
+        self, wire: Wire, request: ModelRequest, shown: _Shown, limits: Mapping[str, Any]
+    ) -> ModelAnswer:
         """Ask in the best mode the provider is known to take, and in a lesser one if refused."""
         mode = self._mode if shown.sink else _Mode.WHOLE
         while True:
             try:
-                answer, used = await self._once(wire, request, shown, mode)
+                parameters = {**_parameters(request, mode), **limits}
+                answer, used = await self._once(wire, parameters, request.metadata, shown, mode)
             except ModelError as error:
                 lesser = _lesser(mode, error)
                 if lesser is None or shown.first_ms is not None:
@@ -163,9 +168,14 @@ class HostChatModel:
             return answer
 
     async def _once(
-        self, wire: Wire, request: ModelRequest, shown: _Shown, mode: _Mode
+        self,
+        wire: Wire,
+        parameters: Mapping[str, Any],
+        metadata: Mapping[str, Any],
+        shown: _Shown,
+        mode: _Mode,
     ) -> tuple[ModelAnswer, _Mode]:
-        async with wire.send(_parameters(request, mode), request.metadata) as reply:
+        async with wire.send(parameters, metadata) as reply:
             if reply.chunks is not None:
                 return await _assembled(reply.chunks, shown), mode
             answer = read_answer(self._name, reply.body)

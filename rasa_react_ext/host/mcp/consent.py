@@ -1,79 +1,24 @@
-"""The user's consent to calls of destructive tools, in one agent turn.
-
-What counts as yes is decided here by words alone: no model can be talked into it.
-"""
+"""The user's consent to calls of destructive tools, in one agent turn."""
 
 from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rasa_react_ext.engine.source import Confirmations, Confirmed, Verdict
+from rasa_react_ext.engine.source import Confirmations, Confirmed
+from rasa_react_ext.host.mcp.words import NO, YES, verdict
 
 if TYPE_CHECKING:
     from rasa_react_ext.engine.port import ToolSource
     from rasa_react_ext.engine.tool import Tool
     from rasa_react_ext.host.mcp.settings import ToolSettings
 
-__all__ = ["Consent", "verdict"]
+__all__ = ["Consent"]
 
-YES = (
-    "yes",
-    "y",
-    "yeah",
-    "yep",
-    "yes please",
-    "please do",
-    "sure",
-    "ok",
-    "okay",
-    "of course",
-    "do it",
-    "go ahead",
-    "i agree",
-    "agreed",
-    "confirm",
-    "i confirm",
-    "confirmed",
-)
-NO = (
-    "no",
-    "n",
-    "nope",
-    "nah",
-    "no thanks",
-    "no thank you",
-    "don't",
-    "do not",
-    "don't do it",
-    "do not do it",
-    "stop",
-    "cancel",
-    "never mind",
-    "not now",
-    "no way",
-)
 QUESTION = "Shall I run {tool} ({arguments})? Please answer yes or no."
-_LONGEST_ANSWER = 80
 _ARGUMENTS_SHOWN = 500
-
-
-def verdict(message: str, yes: Sequence[str], no: Sequence[str]) -> Verdict:
-    """What a message says to a question: nothing but words for yes, nothing but words for no.
-
-    Case, accents of the same letter and punctuation do not count; one word more, and the
-    message is neither.
-    """
-    words = _plain(message)
-    if len(words) > _LONGEST_ANSWER:
-        return "other"
-    for phrases, meaning in ((yes, "yes"), (no, "no")):
-        if _made_of(words, {_plain(phrase) for phrase in phrases}):
-            return "yes" if meaning == "yes" else "no"
-    return "other"
 
 
 class Consent:
@@ -122,23 +67,3 @@ def _shown(arguments: Mapping[str, Any]) -> str:
     text = ", ".join(listed) or "-"
     rest = len(text) - _ARGUMENTS_SHOWN
     return f"{text[:_ARGUMENTS_SHOWN]}… (+{rest})" if rest > 0 else text
-
-
-def _plain(text: str) -> str:
-    """Words in small letters, one blank between them, without punctuation."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    kept = (" " if unicodedata.category(char)[0] in "PZC" else char for char in folded)
-    return " ".join("".join(kept).split())
-
-
-def _made_of(words: str, phrases: set[str]) -> bool:
-    """Whether the words are such phrases, one after the other."""
-    ends = {0}
-    for start in range(len(words)):
-        if start in ends:
-            rest = words[start:]
-            fitting = (
-                phrase for phrase in phrases if phrase and f"{rest} ".startswith(f"{phrase} ")
-            )
-            ends |= {start + len(phrase) + 1 for phrase in fitting}
-    return bool(words) and len(words) + 1 in ends

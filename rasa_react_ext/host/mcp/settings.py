@@ -7,22 +7,127 @@ entry here has the name of an entry there and says more about it.
 
 from __future__ import annotations
 
-from typing import Literal, Self
+import re
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     PositiveFloat,
+    PositiveInt,
     SecretStr,
     field_validator,
     model_validator,
 )
 
-__all__ = ["McpServerSettings", "ToolSettings"]
+if TYPE_CHECKING:
+    from rasa_react_ext.mcp_pool import Offer
+
+__all__ = ["ElicitationWords", "McpServerSettings", "ToolSettings", "offers"]
 
 _CHILD_KEYS = frozenset({"command", "args", "env", "cwd"})
 _COMMON_KEYS = frozenset({"transport", "connect_timeout_seconds"})
+PROGRESS_PARTS = ("message", "done", "total", "percent", "tool")
+
+
+class ElicitationWords(BaseModel):
+    """What is said, and understood, when a server asks the user something."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    refuse: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="Words and phrases that decline; those of `confirm_no` do, too, where yes or "
+        "no is no answer. Default: those of English.",
+    )
+    skip_words: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="Words and phrases that leave an optional field empty. Default: those of "
+        "English.",
+    )
+    again: str = Field(
+        default="Sorry, that does not fit.",
+        description="Begins the answer to words that do not fit. Default: Sorry, that does not "
+        "fit.",
+    )
+    way_out: str = Field(
+        default='Or say "cancel" to give no answer.',
+        description='Ends it. Default: Or say "cancel" to give no answer.',
+    )
+    optional: str = Field(
+        default='(You can say "skip".)',
+        description='Stands behind an optional field. Default: (You can say "skip".)',
+    )
+    yes_or_no: str = Field(
+        default="Please answer yes or no.",
+        description="Asks for yes or no. Default: Please answer yes or no.",
+    )
+    one_of: str = Field(
+        default="Please choose one: {value}.",
+        description="Names what can be chosen. Default: Please choose one: {value}.",
+    )
+    some_of: str = Field(
+        default="Please choose from these, with commas between: {value}.",
+        description="Names what can be chosen together. Default: Please choose from these, with "
+        "commas between: {value}.",
+    )
+    number: str = Field(
+        default="Please answer with a number, such as 2.5.",
+        description="Asks for a number. Default: Please answer with a number, such as 2.5.",
+    )
+    integer: str = Field(
+        default="Please answer with a whole number, such as 3.",
+        description="Asks for a whole number. Default: Please answer with a whole number, such as "
+        "3.",
+    )
+    string: str = Field(
+        default="Please answer in words.",
+        description="Asks for a text. Default: Please answer in words.",
+    )
+    at_least: str = Field(
+        default="It must be {value} or more.",
+        description="Default: It must be {value} or more.",
+    )
+    more_than: str = Field(
+        default="It must be more than {value}.",
+        description="Default: It must be more than {value}.",
+    )
+    at_most: str = Field(
+        default="It must be {value} or less.",
+        description="Default: It must be {value} or less.",
+    )
+    less_than: str = Field(
+        default="It must be less than {value}.",
+        description="Default: It must be less than {value}.",
+    )
+    too_short: str = Field(
+        default="It needs {value} characters or more.",
+        description="Default: It needs {value} characters or more.",
+    )
+    too_long: str = Field(
+        default="It may have {value} characters at most.",
+        description="Default: It may have {value} characters at most.",
+    )
+    too_few: str = Field(
+        default="Please name {value} or more.",
+        description="Default: Please name {value} or more.",
+    )
+    too_many: str = Field(
+        default="Please name {value} at most.",
+        description="Default: Please name {value} at most.",
+    )
+    wrong_format: str = Field(
+        default="It must have the form of: {value}.",
+        description="For a text of a known form, e.g. email or date. Default: It must have the "
+        "form of: {value}.",
+    )
+    wrong_form: str = Field(
+        default="It does not have the form that is wanted.",
+        description="For every other reason. Default: It does not have the form that is wanted.",
+    )
 
 
 class ToolSettings(BaseModel):
@@ -57,6 +162,50 @@ class ToolSettings(BaseModel):
         description="Words and phrases that mean no. Default: those of English.",
     )
 
+    elicitation: Literal["ask", "decline"] | None = Field(
+        default=None,
+        description="What becomes of a question that an MCP server has for the user in the middle "
+        "of a call: `ask` puts it to the user, `decline` refuses it. Default: decline.",
+    )
+    elicitation_wait_seconds: PositiveFloat | None = Field(
+        default=None,
+        description="How long such a call is kept open for the user's answer. Default: 300.",
+    )
+    elicitation_words: ElicitationWords | None = Field(
+        default=None,
+        description="What is said and understood then. Default: English.",
+    )
+    sampling: Literal["on", "off"] | None = Field(
+        default=None,
+        description="Whether an MCP server may ask the agent's model something in the middle of a "
+        "call. Default: off.",
+    )
+    sampling_max_calls: PositiveInt | None = Field(
+        default=None, description="How often it may do so in one call. Default: 3."
+    )
+    sampling_max_tokens: PositiveInt | None = Field(
+        default=None, description="Tokens of such an answer. Default: 1000."
+    )
+    progress_message: str | None = Field(
+        default=None,
+        description="What the user is told when a call reports progress, with {message}, {done}, "
+        "{total}, {percent} or {tool}. Default: nothing.",
+    )
+    progress_interval_seconds: PositiveFloat | None = Field(
+        default=None,
+        description="Time before the first such message of a call and between two of them. "
+        "Default: 5.",
+    )
+
+    @field_validator("progress_message")
+    @classmethod
+    def _says_something_known(cls, template: str | None) -> str | None:
+        """A misspelt part would be shown to users as it stands."""
+        given = re.findall(r"{(.*?)}", template or "")
+        if unknown := [part for part in given if part not in PROGRESS_PARTS]:
+            raise ValueError(f"{{{unknown[0]}}} is none of {', '.join(PROGRESS_PARTS)}")
+        return template
+
     @field_validator("confirm_question")
     @classmethod
     def _names_the_call(cls, question: str | None) -> str | None:
@@ -65,6 +214,15 @@ class ToolSettings(BaseModel):
         if missing:
             raise ValueError(f"{' and '.join(missing)} must stand in it")
         return question
+
+
+def offers(settings: ToolSettings) -> frozenset[Offer]:
+    """What an agent lets servers ask during its calls."""
+    wanted: dict[Offer, bool] = {
+        "elicitation": settings.elicitation == "ask",
+        "sampling": settings.sampling == "on",
+    }
+    return frozenset(offer for offer, given in wanted.items() if given)
 
 
 class McpServerSettings(BaseModel):

@@ -11,7 +11,8 @@ import pytest
 from mcp.server.fastmcp import FastMCP
 from mcp.types import ToolAnnotations
 
-from rasa_react_ext.host.mcp.consent import NO, YES, Consent, verdict
+from rasa_react_ext.host.mcp.consent import Consent
+from rasa_react_ext.host.mcp.words import NO, YES, verdict
 from rasa_react_ext.host.settings import AgentSettings, read_settings
 from rasa_react_ext.testing import ModelServer
 from tests.host.hooks.play import results
