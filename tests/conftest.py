@@ -80,10 +80,6 @@ async def no_task_left_behind() -> AsyncIterator[None]:
     # Tasks that were told to stop get the few turns of the loop they need.
     for _ in range(10):
         await asyncio.sleep(0)
-    # The database layer closes a connection that was cut off in a task of its own.
-    closing = [task for task in asyncio.all_tasks() if "graceful_close" in str(task.get_coro())]
-    if closing:
-        await asyncio.wait(closing, timeout=5)
     left = [task for task in asyncio.all_tasks() if not _expected(task)]
     assert not left, f"tasks left behind: {left}"
 

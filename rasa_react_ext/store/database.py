@@ -10,14 +10,20 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from weakref import WeakSet
 
+import aiosqlite
 from sqlalchemy import Connection, event
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.store.connection import WholeConnection
 from rasa_react_ext.store.migration import migrate
 
 __all__ = ["Database", "store_url"]
@@ -28,6 +34,9 @@ _DRIVERS = {
     "postgres": "postgresql+asyncpg",
 }
 BUSY_SECONDS = 10.0
+# A cancelled task waits this long for its statement; after that the connection is
+# returned to the pool without it.
+GRACE_SECONDS = 0.05
 
 
 def store_url(text: str) -> URL:
@@ -62,6 +71,9 @@ class Database:
         self._engines: dict[asyncio.AbstractEventLoop, AsyncEngine] = {}
         self._migrating: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
         self._migrated = False
+        # What SQLite works with: each has a thread, which outlives the loop.
+        self._opened: dict[asyncio.AbstractEventLoop, WeakSet[aiosqlite.Connection]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
     def check_place(self) -> None:
         """Refuse a SQLite file that cannot be written, before anything needs it.
@@ -97,17 +109,32 @@ class Database:
         Raises:
             SQLAlchemyError: The database cannot be reached or refuses.
         """
-        engine = await self._engine()
-        async with engine.begin() as connection:
+        async with self._connection(await self._engine()) as connection:
             yield connection
+            await connection.commit()
 
     async def aclose(self) -> None:
         """Close the connections of the running loop; the database can be used again."""
         loop = asyncio.get_running_loop()
+        while closing := {task for task in self._closing if task.get_loop() is loop}:
+            await asyncio.wait(closing)
         engine = self._engines.pop(loop, None)
         self._migrating.pop(loop, None)
+        self._opened.pop(loop, None)
         if engine is not None:
             await engine.dispose()
+
+    @asynccontextmanager
+    async def _connection(self, engine: AsyncEngine) -> AsyncGenerator[WholeConnection]:
+        connection = WholeConnection(engine)
+        try:
+            await connection.start()
+            yield connection
+        finally:
+            task = asyncio.get_running_loop().create_task(connection.give_back())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+            await asyncio.wait({task}, timeout=GRACE_SECONDS if _is_cancelled() else None)
 
     async def _engine(self) -> AsyncEngine:
         loop = asyncio.get_running_loop()
@@ -131,11 +158,12 @@ class Database:
         engine = create_async_engine(
             self.url, connect_args={"timeout": BUSY_SECONDS}, pool_size=1, max_overflow=0
         )
-        event.listen(engine.sync_engine, "connect", _tune_sqlite)
+        opened = self._opened.setdefault(asyncio.get_running_loop(), WeakSet())
+        event.listen(engine.sync_engine, "connect", partial(_tune_sqlite, opened))
         return engine
 
     async def _migrate(self, engine: AsyncEngine) -> None:
-        async with engine.connect() as connection:
+        async with self._connection(engine) as connection:
             await connection.run_sync(_migrated)
 
     def _forget_closed_loops(self) -> None:
@@ -143,6 +171,13 @@ class Database:
             engine = self._engines.pop(loop)
             self._migrating.pop(loop, None)
             engine.sync_engine.dispose(close=False)
+            for connection in self._opened.pop(loop, ()):
+                connection.stop()
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _migrated(connection: Connection) -> None:
@@ -150,10 +185,13 @@ def _migrated(connection: Connection) -> None:
     connection.commit()
 
 
-def _tune_sqlite(connection: object, record: object) -> None:
+def _tune_sqlite(
+    opened: WeakSet[aiosqlite.Connection], connection: DBAPIConnection, record: ConnectionPoolEntry
+) -> None:
     """WAL lets readers work beside one writer; a commit survives a killed process."""
-    del record
-    cursor = connection.cursor()  # type: ignore[attr-defined]
+    if isinstance(record.driver_connection, aiosqlite.Connection):
+        opened.add(record.driver_connection)
+    cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

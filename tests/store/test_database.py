@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -121,3 +125,54 @@ def test_a_database_serves_one_event_loop_after_the_other(store: str) -> None:
 
     assert len(asyncio.run(write("first"))) == 1
     assert [entry.turn for entry in asyncio.run(write("second"))] == ["first", "second"]
+
+
+def test_a_loop_that_ended_without_closing_leaves_no_connection(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "agents.db"))
+
+    async def use(*, close: bool) -> None:
+        await Journal(database).entries("c", "a")
+        if close:
+            await database.aclose()
+
+    before = threading.active_count()
+    asyncio.run(use(close=False))
+    asyncio.run(use(close=True))
+    gc.collect()  # a connection that nobody closed would warn, and warnings are errors
+    for thread in threading.enumerate()[before:]:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+async def test_a_task_cancelled_in_a_statement_leaves_the_database_whole(tmp_path: Path) -> None:
+    path = tmp_path / "agents.db"
+    database = Database(str(path))
+    journal = Journal(database)
+    await journal.entries("c", "a")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        entry = JournalEntry(turn="t", call_key="k")
+        writing = asyncio.create_task(journal.write("c", "a", entry))
+        await asyncio.wait({writing}, timeout=0.1)
+        writing.cancel()
+        with anyio.fail_after(1), pytest.raises(asyncio.CancelledError):
+            await writing
+        other.execute("ROLLBACK")
+    with anyio.fail_after(30):
+        # The one connection of SQLite comes back, and nothing of the cut-off turn is kept.
+        assert await journal.entries("c", "a") == []
+        await database.aclose()
+
+
+async def test_closing_waits_for_statements_of_cancelled_tasks(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "agents.db"))
+    journal = Journal(database)
+    entry = JournalEntry(turn="t", call_key="k")
+    for turns in range(20):
+        task = asyncio.create_task(journal.write("c", "a", entry))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+    with anyio.fail_after(30):
+        await database.aclose()

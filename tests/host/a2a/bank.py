@@ -135,25 +135,24 @@ async def served(
         # It rewrites the server's own classes, which works once in a process.
         app.config.TOUCHUP = False
         app.ctx.agent = agent
-        listening = socket.socket()
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", port or 0))
-        port = listening.getsockname()[1]
-        with hosts_own_warnings():
-            server = await app.create_server(
-                sock=listening, return_asyncio_server=True, access_log=False
-            )
-            assert server is not None
-            await server.startup()
-            await server.before_start()
-            await server.after_start()
-        try:
-            yield f"http://127.0.0.1:{port}", app
-        finally:
-            await server.before_stop()
-            await _close(server)
-            await server.after_stop()
-            listening.close()
+        with socket.socket() as listening:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(("127.0.0.1", port or 0))
+            port = listening.getsockname()[1]
+            with hosts_own_warnings():
+                server = await app.create_server(
+                    sock=listening, return_asyncio_server=True, access_log=False
+                )
+                assert server is not None
+                await server.startup()
+                await server.before_start()
+                await server.after_start()
+            try:
+                yield f"http://127.0.0.1:{port}", app
+            finally:
+                await server.before_stop()
+                await _close(server)
+                await server.after_stop()
 
 
 async def _close(server: Any) -> None:

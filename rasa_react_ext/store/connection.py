@@ -1,0 +1,60 @@
+"""A database connection that a cancelled task never cuts off half-way.
+
+A statement that was begun runs to its end in a task of its own. Cutting it off would
+make the driver throw the connection away in a task that nobody owns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from sqlalchemy import CursorResult
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+__all__ = ["WholeConnection"]
+
+Answer = TypeVar("Answer")
+
+
+class WholeConnection(AsyncConnection):
+    """One connection for one transaction; used by one task at a time."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        super().__init__(engine)
+        self._begun: asyncio.Task[Any] | None = None
+
+    async def start(self, is_ctxmanager: bool = False) -> AsyncConnection:
+        """Take a connection from the pool."""
+        return await self._whole(super().start(is_ctxmanager))
+
+    async def execute(self, *args: Any, **kwargs: Any) -> CursorResult[Any]:
+        """Run a statement; arguments and errors are those of the parent's."""
+        return await self._whole(super().execute(*args, **kwargs))
+
+    async def commit(self) -> None:
+        """End the transaction and keep what it did."""
+        await self._whole(super().commit())
+
+    async def rollback(self) -> None:
+        """End the transaction and undo what it did."""
+        await self._whole(super().rollback())
+
+    async def run_sync(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a function that is given the connection in its blocking form."""
+        return await self._whole(super().run_sync(*args, **kwargs))
+
+    async def give_back(self) -> None:
+        """Wait for what was begun, undo what was not committed, return to the pool."""
+        if self._begun is not None:
+            # Who asked for it was cancelled or has heard its error.
+            await asyncio.wait({self._begun})
+            if not self._begun.cancelled():
+                self._begun.exception()
+        if self.sync_connection is not None:
+            await super().close()
+
+    async def _whole(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        self._begun = asyncio.get_running_loop().create_task(work)
+        return await asyncio.shield(self._begun)
