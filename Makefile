@@ -3,6 +3,9 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 
+# Each holds a host and trained projects of its own; most of the time goes into waiting.
+TEST_PROCESSES ?= 3
+
 # Lines and branches that the tests must reach, in per cent.
 ENGINE_COVERAGE := 100
 PACKAGE_COVERAGE := 90
@@ -65,7 +68,7 @@ dependencies: setup ## declared against imported packages
 	$(PY) -m deptry .
 
 unit: setup ## tests with coverage
-	$(PY) -m coverage run -m pytest $(PYTEST_ARGS) tests
+	$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadfile --cov --cov-report= $(PYTEST_ARGS) tests
 	@$(PY) -m coverage report --fail-under=$(PACKAGE_COVERAGE)
 	@$(PY) -m coverage report --include='rasa_react_ext/engine/*' --fail-under=$(ENGINE_COVERAGE) \
 		--format=total >/dev/null || { echo 'coverage of rasa_react_ext/engine is under $(ENGINE_COVERAGE) %' >&2; exit 2; }
