@@ -21,6 +21,7 @@ from rasa_react_ext.host.mcp.results import ResultStores
 from rasa_react_ext.host.observe.telemetry import Telemetry
 from rasa_react_ext.host.observe.trace_file import TraceFile
 from rasa_react_ext.host.observe.trace_path import trace_path
+from rasa_react_ext.host.observe.trace_record import TraceRecord
 from rasa_react_ext.host.settings import DEFAULT_STORE, Settings
 from rasa_react_ext.mcp_pool import Pool, PoolEvent
 from rasa_react_ext.store import Database, Journal
@@ -113,6 +114,14 @@ class Process:
             full = deployment.trace_content == "full"
             watchers.append(TraceFile(Path(deployment.trace_folder), label, full=full))
         return [*watchers, *(watch(label) for watch in self._watchers)]
+
+    def record(self, label: TurnLabel) -> TraceRecord | None:
+        """The lines of a turn of an agent that is not ours; None when there is no record."""
+        deployment = self._settings.deployment
+        if not deployment.trace_folder:
+            return None
+        full = deployment.trace_content == "full"
+        return TraceRecord(Path(deployment.trace_folder), label, full=full)
 
     @contextmanager
     def watched_by(self, watch: Callable[[TurnLabel], Observer]) -> Generator[None]:

@@ -31,6 +31,7 @@ remote_task = sa.Table(
     sa.Column("checked_at", sa.Float, nullable=False),
     sa.Column("claimed_by", sa.String(64), nullable=False),
     sa.Column("claimed_until", sa.Float, nullable=False),
+    sa.Column("origin", sa.String(64), nullable=False, server_default=""),
     sa.Index("ix_rasa_react_ext_remote_task_conversation", "conversation", "closed"),
     sa.Index("ix_rasa_react_ext_remote_task_closed", "closed", "checked_at"),
     sa.Index("ix_rasa_react_ext_remote_task_task_id", "task_id"),

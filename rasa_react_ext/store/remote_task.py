@@ -39,6 +39,7 @@ class RemoteTask:
         deadline: When it must be over, in seconds since the epoch.
         created_at: When it began.
         checked_at: When it was last heard of or looked after.
+        origin: The trace of the turn in which it began, as a W3C `traceparent`.
     """
 
     key: str
@@ -57,6 +58,7 @@ class RemoteTask:
     deadline: float = 0.0
     created_at: float = 0.0
     checked_at: float = 0.0
+    origin: str = ""
 
 
 _FIELDS = tuple(RemoteTask.__dataclass_fields__)

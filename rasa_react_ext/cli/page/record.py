@@ -69,13 +69,15 @@ def _turn(lines: list[Line]) -> dict[str, Any]:
         "conversation": start.get("conversation", ""),
         "flow": start.get("flow", ""),
         "user": start.get("user", ""),
+        "kind": start.get("kind", ""),
         "tools": start.get("tools", []),
         "outcome": end.get("outcome", "") if end else "unfinished",
         "reason": end.get("reason", "") if end else "",
         "tokens": end.get("tokens", 0) if end else 0,
         "ms": lines[-1]["ms"],
         "bars": sorted(
-            [*_model_bars(lines), *_tool_bars(lines)], key=lambda bar: (bar["from"], bar["to"])
+            [*_model_bars(lines), *_tool_bars(lines), *_agent_bars(lines)],
+            key=lambda bar: (bar["from"], bar["to"]),
         ),
         "rows": list(lines),
     }
@@ -129,3 +131,37 @@ def _tool_bars(lines: Iterable[Line]) -> list[dict[str, Any]]:
                 }
             )
     return bars
+
+
+def _agent_bars(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    """From the message that went out to an external agent until it stopped or was left alone."""
+    asked: Line | None = None
+    first: Line | None = None
+    for line in lines:
+        if line["what"] == "agent_asked":
+            asked = line
+        elif asked is None:
+            continue
+        elif line["what"] == "agent_said":
+            first = first or line
+        elif line["what"] in {"agent_answered", "agent_in_background", "turn_ended"}:
+            bar = {
+                "kind": "agent",
+                "name": line["agent"],
+                "from": asked["ms"],
+                "to": line["ms"],
+                "first": first["ms"] - asked["ms"] if first else None,
+                "bad": line.get("outcome") == "failed" or line.get("state") in _BAD_STATES,
+                "note": _agent_note(line),
+            }
+            return [bar]
+    return []
+
+
+_BAD_STATES = frozenset({"failed", "rejected", "canceled"})
+
+
+def _agent_note(line: Line) -> str:
+    if line["what"] == "agent_in_background":
+        return "goes on in the background"
+    return str(line.get("state") or line.get("outcome") or "").replace("_", " ")

@@ -2,7 +2,8 @@
 const turns = JSON.parse(document.getElementById("data").textContent);
 const place = document.getElementById("turns");
 const search = document.getElementById("search");
-const names = { turn_started: "turn started", model_asked: "model asked", model_answered: "model answered", model_failed: "model failed", call_started: "tool started", call_finished: "tool finished", slot_set: "slot set", spoke: "said", turn_ended: "turn ended" };
+const names = { turn_started: "turn started", model_asked: "model asked", model_answered: "model answered", model_failed: "model failed", call_started: "tool started", call_finished: "tool finished", slot_set: "slot set", spoke: "said", turn_ended: "turn ended", agent_asked: "handed over", agent_accepted: "task accepted", agent_said: "agent said", agent_answered: "agent answered", agent_in_background: "in the background" };
+const after = { deliver_report: "(the agent reports about its task)", cancel_task: "(the task is cancelled at the agent)" };
 const skipped = new Set(["at", "ms", "turn", "agent", "what", "conversation"]);
 let current = -1;
 
@@ -25,7 +26,7 @@ function details(row) {
 }
 
 function isBad(row) {
-  return row.what === "model_failed" || row.is_error === true || row.outcome === "failed";
+  return row.what === "model_failed" || row.is_error === true || row.outcome === "failed" || row.state === "failed" || row.state === "rejected";
 }
 
 function lanes(turn) {
@@ -71,9 +72,9 @@ function card(turn, index) {
   const article = element("article");
   const top = element("button", "top");
   top.type = "button";
-  top.append(element("span", "said", turn.user || "(goes on without new words)"));
+  top.append(element("span", "said", turn.user || after[turn.kind] || "(goes on without new words)"));
   top.append(element("span", "out " + turn.outcome, turn.outcome.replace("_", " ")));
-  const about = turn.agent + (turn.flow ? " in " + turn.flow : "") + " · " + new Date(turn.at).toLocaleString() + (turn.reason ? " · " + turn.reason : "");
+  const about = turn.agent + (turn.kind ? " (external)" : "") + (turn.flow ? " in " + turn.flow : "") + " · " + new Date(turn.at).toLocaleString() + (turn.reason ? " · " + turn.reason : "");
   top.append(element("span", "about", about));
   top.append(element("span", "took", time(turn.ms) + (turn.tokens ? " · " + turn.tokens + " tokens" : "")));
   top.addEventListener("click", () => { select(index); toggle(article); });
@@ -163,6 +164,7 @@ theme(new URLSearchParams(location.search).get("theme") ? new URLSearchParams(lo
 
 const models = turns.flatMap((turn) => turn.bars.filter((bar) => bar.kind === "model")).length;
 const tools = turns.flatMap((turn) => turn.bars.filter((bar) => bar.kind === "tool")).length;
+const handed = turns.filter((turn) => turn.kind === "external").length;
 const errors = turns.flatMap((turn) => turn.rows.filter(isBad)).length;
 const tokens = turns.reduce((sum, turn) => sum + (turn.tokens || 0), 0);
-document.getElementById("sum").textContent = [turns.length + " agent turns", models + " model calls", tools + " tool calls", errors + " errors"].concat(tokens ? [tokens + " tokens"] : []).join(" · ");
+document.getElementById("sum").textContent = [turns.length + " agent turns", models + " model calls", tools + " tool calls", errors + " errors"].concat(handed ? ["with external agents: " + handed] : [], tokens ? [tokens + " tokens"] : []).join(" · ");

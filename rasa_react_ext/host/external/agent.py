@@ -6,7 +6,6 @@ on the object: one instance serves all conversations at once.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -21,10 +20,10 @@ from rasa_react_ext.host import process
 from rasa_react_ext.host.external.background import BackgroundTurn
 from rasa_react_ext.host.external.chore import Chores
 from rasa_react_ext.host.external.mount import current_mount
+from rasa_react_ext.host.external.observed import note_outcome, observed_turn
 from rasa_react_ext.host.external.result import structured_results
 from rasa_react_ext.host.external.spec import auth_header
 from rasa_react_ext.host.external.turn import Turn, take_turn
-from rasa_react_ext.host.observe.external import external_turn
 from rasa_react_ext.host.settings import AgentSettings
 
 if TYPE_CHECKING:
@@ -140,8 +139,12 @@ class ExternalAgent(A2AAgent):
         cancellation_token: CancellationToken | None = None,
     ) -> AgentOutput:
         """Do one turn; the host's token stops it at once."""
-        turn = take_turn(self, agent_input, output_channel, cancellation_token, Turn)
-        return await self._observed(agent_input, turn)
+        with observed_turn(self._name, agent_input) as watch:
+            output = await take_turn(
+                self, agent_input, output_channel, cancellation_token, Turn, watch
+            )
+            note_outcome(watch, output)
+        return output
 
     async def run_async(
         self,
@@ -153,20 +156,14 @@ class ExternalAgent(A2AAgent):
 
         Otherwise the same as `run`; the host knows no cancelled outcome here.
         """
-        turn = take_turn(self, agent_input, output_channel, cancellation_token, BackgroundTurn)
-        output = await self._observed(agent_input, turn)
+        with observed_turn(self._name, agent_input) as watch:
+            output = await take_turn(
+                self, agent_input, output_channel, cancellation_token, BackgroundTurn, watch
+            )
+            note_outcome(watch, output)
         if output.status is AgentStatus.CANCELLED:
             output.status = AgentStatus.INPUT_REQUIRED
         return output
-
-    async def _observed(
-        self, agent_input: AgentInput, turn: Coroutine[Any, Any, AgentOutput]
-    ) -> AgentOutput:
-        """A turn as a span of its own."""
-        with external_turn(self._name, str(agent_input.recipient_id or "")) as ended:
-            output = await turn
-            ended(output.status.value, output.status is AgentStatus.FATAL_ERROR)
-            return output
 
     def get_structured_results_from_task(
         self, agent_input: AgentInput, task: Task

@@ -33,6 +33,7 @@ from rasa_react_ext.host.external import ledger
 from rasa_react_ext.host.external.reply import full_reply
 from rasa_react_ext.host.external.teller import Teller
 from rasa_react_ext.host.external.turn import Turn
+from rasa_react_ext.host.observe.external import ExternalWatch
 
 if TYPE_CHECKING:
     from rasa.core.channels import OutputChannel
@@ -170,7 +171,7 @@ async def _output(
     with structlog.contextvars.bound_contextvars(
         conversation_id=tracker.sender_id, flow_id=frame.flow_id, step_id=frame.step_id
     ):
-        turn = Turn(agent, input_from(agent, tracker, frame), None)
+        turn = Turn(agent, input_from(agent, tracker, frame), None, ExternalWatch())
         turn.resume(_memory(frame).get("key") or "")
         turn.teller.shown = _said_on_the_way(tracker, task)
         output = await turn.settle(task, read_state(task.status.state))

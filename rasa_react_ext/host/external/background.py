@@ -19,6 +19,7 @@ from rasa_react_ext.host.external.mount import current_mount
 from rasa_react_ext.host.external.talk import remembered
 from rasa_react_ext.host.external.teller import task_metadata
 from rasa_react_ext.host.external.turn import Turn
+from rasa_react_ext.host.observe.external import current_origin
 from rasa_react_ext.store import RemoteTask, secret_hash
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class BackgroundTurn(Turn):
                 held="",
                 secret_hash=secret_hash(secret),
                 deadline=deadline,
+                origin=current_origin(),
             )
             return
         self._key = ledger.new_key()
@@ -138,6 +140,7 @@ class BackgroundTurn(Turn):
                 background=True,
                 secret_hash=secret_hash(secret),
                 deadline=deadline,
+                origin=current_origin(),
             )
         )
 
@@ -161,6 +164,7 @@ class BackgroundTurn(Turn):
         self, task_id: str, context_id: str, text: str, *, task: Task | None = None
     ) -> AgentOutput:
         """The task goes on: the host's busy guard stands in, or the user may go on."""
+        self.watch.went_on(task_id)
         memory = remembered(context_id=context_id or self._context, key=self._key)
         given = task_metadata(task) if task is not None else {}
         if self.agent.settings.busy == "free":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rasa.core.agent  # noqa: F401 - the host's modules import each other; this one first
+# The host's modules import each other; this one must come first.
+import rasa.core.agent  # noqa: F401 # pyright: ignore[reportUnusedImport]
 from rasa.agents.core.types import ProtocolType
 from rasa.cli.project_env import load_project_dotenv
 from rasa.core.available_agents import ProtocolConfig

@@ -33,6 +33,7 @@ from rasa_react_ext.host.external.reply import full_reply, unsent_reply
 from rasa_react_ext.host.external.result import output_metadata
 from rasa_react_ext.host.external.talk import remembered, take_talk
 from rasa_react_ext.host.external.teller import Teller, message_metadata, task_metadata
+from rasa_react_ext.host.observe.external import ExternalWatch
 from rasa_react_ext.host.stop import stoppable
 
 if TYPE_CHECKING:
@@ -54,10 +55,11 @@ async def take_turn(
     channel: OutputChannel | None,
     token: CancellationToken | None,
     kind: type[Turn],
+    watch: ExternalWatch,
 ) -> AgentOutput:
     """Do one turn of an agent; only cancellation of the task itself is passed on."""
     await process.current().enter(agent)
-    turn = kind(agent, agent_input, channel)
+    turn = kind(agent, agent_input, channel, watch)
     output: AgentOutput | None = None
     try:
         async with stoppable(token):
@@ -72,9 +74,14 @@ class Turn:
     """One message to an agent, and what became of it."""
 
     def __init__(
-        self, agent: ExternalAgent, agent_input: AgentInput, channel: OutputChannel | None
+        self,
+        agent: ExternalAgent,
+        agent_input: AgentInput,
+        channel: OutputChannel | None,
+        watch: ExternalWatch,
     ) -> None:
         self.agent = agent
+        self.watch = watch
         self.input = agent_input
         self.talk = take_talk(agent_input.id)
         metadata = agent_input.metadata or {}
@@ -112,6 +119,7 @@ class Turn:
             first_delay_seconds=self.agent.first_delay_seconds,
         )
         push = await self._push_target(message)
+        self.watch.asked()
         sent = self.agent.connection.send(message, patience, push=push)
         async with aclosing(sent) as updates:
             output: AgentOutput | None = None
@@ -123,10 +131,13 @@ class Turn:
     async def _take(self, update: Update) -> AgentOutput | None:
         if isinstance(update, Accepted):
             self._task_id = update.task_id
+            self.watch.accepted(update.task_id, update.context_id)
         elif isinstance(update, Progress):
+            self.watch.said(update.text)
             await self.teller.tell(update)
         elif isinstance(update, Answered):
             await ledger.close(self._key)
+            self.watch.answered("message", message_text(update.message))
             return self.answered(update.message)
         elif isinstance(update, Settled):
             return await self.settle(update.task, update.state)
@@ -139,6 +150,7 @@ class Turn:
 
     async def settle(self, task: Task, state: State) -> AgentOutput:
         """Note whether the task is still open; then its outcome."""
+        self.watch.answered(state.value, full_reply(task), task.id)
         if state.waits:
             self._key = await ledger.note_waiting(
                 str(self.recipient or ""), self.agent.name, self._key, task

@@ -18,6 +18,7 @@ from rasa.shared.core.events import AgentCancelled, UserUttered
 
 from rasa_react_ext.host.external import ledger
 from rasa_react_ext.host.external.agent import ExternalAgent
+from rasa_react_ext.host.external.observed import observed_after_turn
 
 if TYPE_CHECKING:
     from rasa.shared.core.trackers import DialogueStateTracker
@@ -74,10 +75,17 @@ async def end_tasks(tasks: list[RemoteTask]) -> int:
     stopped = 0
     for task in tasks:
         agent = agent_named(task.agent)
-        if agent is None or not task.task_id or await agent.connection.cancel(task.task_id):
+        if agent is None or not task.task_id or await _cancelled(agent, task):
             await ledger.tasks().close(task.key)
             stopped += 1
     return stopped
+
+
+async def _cancelled(agent: ExternalAgent, task: RemoteTask) -> bool:
+    with observed_after_turn("cancel_task", task) as watch:
+        done = await agent.connection.cancel(task.task_id)
+        watch.ended("cancelled" if done else "not_reached", failed=not done)
+    return done
 
 
 def agent_named(name: str) -> ExternalAgent | None:

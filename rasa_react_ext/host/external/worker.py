@@ -16,11 +16,14 @@ from rasa_react_ext.host.external import ledger
 from rasa_react_ext.host.external.apply import Applied, apply_outcome, tell
 from rasa_react_ext.host.external.desk import Desk
 from rasa_react_ext.host.external.follow_up import follow_up
+from rasa_react_ext.host.external.observed import observed_after_turn
+from rasa_react_ext.host.external.reply import full_reply
 from rasa_react_ext.host.external.watch import agent_named, end_tasks
 from rasa_react_ext.store import Inbox, RemoteTask, Report
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.external.agent import ExternalAgent
+    from rasa_react_ext.host.observe.external import ExternalWatch
 
 __all__ = ["Worker"]
 
@@ -101,7 +104,8 @@ class Worker:
             reports = await inbox.unread(row.key)
             fresh = await ledger.tasks().get(row.key)
             if reports and fresh is not None and not fresh.closed:
-                await self._apply(fresh, reports)
+                with observed_after_turn("deliver_report", fresh) as watch:
+                    watch.ended(await self._apply(fresh, reports, watch))
             if reports:
                 await inbox.done(row.key, reports[-1].seq)
         except Exception as error:  # noqa: BLE001 - tried again, and kept as a dead letter in the end
@@ -141,25 +145,30 @@ class Worker:
             ),
         )
 
-    async def _apply(self, row: RemoteTask, reports: list[Report]) -> None:
+    async def _apply(self, row: RemoteTask, reports: list[Report], watch: ExternalWatch) -> str:
+        """Apply reports; what came of them, in a word."""
         agent = agent_named(row.agent)
         if agent is None:
             raise ExtensionError(f"The loaded model has no external agent {row.agent!r}.")
         task, words = self._folded(row, reports)
         if row.task_id and task.id != row.task_id:
-            return
+            return "ignored"
+        for said in words:
+            watch.said(message_text(said.status.message))
         if words and not await self._say(agent, row, words):
             await end_tasks([row])
-            return
+            return Applied.GONE.value
         if read_state(task.status.state).stopped:
             task = await _confirmed(agent, task)
         state = read_state(task.status.state)
         if state.stopped:
-            await self._outcome(agent, row, task, state)
-        else:
-            await ledger.tasks().update(
-                row.key, snapshot=task.SerializeToString(), task_id=task.id or row.task_id
-            )
+            watch.answered(state.value, full_reply(task), task.id)
+            return await self._outcome(agent, row, task, state)
+        watch.went_on(task.id)
+        await ledger.tasks().update(
+            row.key, snapshot=task.SerializeToString(), task_id=task.id or row.task_id
+        )
+        return "working"
 
     async def _say(self, agent: ExternalAgent, row: RemoteTask, words: list[Task]) -> bool:
         """Say what the agent said on the way; False if nobody waits for the task."""
@@ -201,15 +210,16 @@ class Worker:
 
     async def _outcome(
         self, agent: ExternalAgent, row: RemoteTask, task: Task, state: State
-    ) -> None:
+    ) -> str:
         follows = row.held and state in {State.COMPLETED, State.INPUT_REQUIRED}
         if follows and await follow_up(self._desk, agent, row, task):
-            return
+            return "followed_up"
         applied = await apply_outcome(self._desk, agent, row, task)
         if applied is Applied.GONE and not state.ended:
             await end_tasks([row])
         elif applied is Applied.GONE or (applied is Applied.DELIVERED and state.ended):
             await ledger.tasks().close(row.key)
+        return applied.value
 
 
 async def _confirmed(agent: ExternalAgent, task: Task) -> Task:

@@ -69,6 +69,75 @@ def test_model_calls_and_tools_are_bars_where_they_ran(tmp_path: Path) -> None:
     ]
 
 
+def _with_external_agent(folder: Path) -> Path:
+    """The record of a hand-over that goes on in the background, and of the report that ends it."""
+    ends = {"reason": ""}
+    turn = [
+        _line("turn_started", 0, conversation="anna", flow="trade", user="Buy it", kind="external"),
+        _line("agent_asked", 2),
+        _line("agent_accepted", 10, task="task-4711", context="c"),
+        _line("agent_said", 12, text="Working on it."),
+        _line("agent_in_background", 20, task="task-4711"),
+        _line("turn_ended", 21, outcome="background", **ends),
+    ]
+    started = {"conversation": "anna", "flow": "", "user": "", "kind": "deliver_report"}
+    report = [
+        _line("turn_started", 0, **started),
+        _line("agent_accepted", 0, task="task-4711", context="c"),
+        _line("agent_answered", 1, state="completed", text="Bought.", task="task-4711"),
+        _line("turn_ended", 90, outcome="delivered", **ends),
+    ]
+    file = folder / "anna.jsonl"
+    lines = [*turn, *(line.replace('"turn": "t1"', '"turn": "t2"') for line in report)]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+def test_an_external_agent_is_a_bar_until_it_stops_or_goes_on_alone(tmp_path: Path) -> None:
+    turn, report = read_record(_with_external_agent(tmp_path))
+    (bar,) = turn["bars"]
+    assert (bar["kind"], bar["name"], bar["from"], bar["to"]) == ("agent", "desk", 2, 20)
+    assert (bar["first"], bar["bad"], bar["note"]) == (10, False, "goes on in the background")
+    assert (turn["kind"], turn["outcome"]) == ("external", "background")
+    assert (report["kind"], report["outcome"], report["bars"]) == (
+        "deliver_report",
+        "delivered",
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "note", "bad"),
+    [
+        (("agent_answered", {"state": "completed"}), "completed", False),
+        (("agent_answered", {"state": "rejected"}), "rejected", True),
+        (("turn_ended", {"outcome": "failed"}), "failed", True),
+    ],
+)
+def test_an_agents_bar_tells_how_it_ended(
+    tmp_path: Path, last: tuple[str, dict[str, str]], note: str, bad: bool
+) -> None:
+    file = tmp_path / "r.jsonl"
+    lines = [
+        _line("turn_started", 0, user="x"),
+        _line("agent_asked", 1),
+        _line(last[0], 9, **last[1]),
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    (bar,) = read_record(file)[0]["bars"]
+    assert (bar["note"], bar["bad"]) == (note, bad)
+
+
+def test_a_browser_shows_hand_over_background_and_report(tmp_path: Path) -> None:
+    shown = _dom(tmp_path, "dark", _with_external_agent(tmp_path))
+    assert "with external agents: 1" in shown
+    assert shown.count('class="bar agent"') == 1
+    assert "(the agent reports about its task)" in shown
+    assert "desk (external) in trade" in shown
+    assert "in the background" in shown
+    assert "task: task-4711" in shown
+
+
 def test_a_turn_without_an_end_is_unfinished(tmp_path: Path) -> None:
     file = tmp_path / "cut.jsonl"
     file.write_text(_line("turn_started", 0, user="Hello"), encoding="utf-8")
@@ -130,11 +199,15 @@ def test_what_a_user_said_is_text_and_never_markup(tmp_path: Path) -> None:
 
 
 def _shown_by_a_browser(folder: Path, theme: str, user: str) -> str:
+    return _dom(folder, theme, _record(folder, user))
+
+
+def _dom(folder: Path, theme: str, record: Path) -> str:
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         skip_or_fail("no Chromium to look at the page with")
     page = folder / "page.html"
-    page.write_text(build_page(read_record(_record(folder, user)), title="t"), encoding="utf-8")
+    page.write_text(build_page(read_record(record), title="t"), encoding="utf-8")
     ran = subprocess.run(
         [
             browser,

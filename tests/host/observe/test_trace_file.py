@@ -13,8 +13,9 @@ from rasa_react_ext.engine.batch import Planned
 from rasa_react_ext.engine.decision import Outcome
 from rasa_react_ext.engine.message import ModelAnswer, TokenUsage, ToolCall
 from rasa_react_ext.engine.tool import ToolResult
-from rasa_react_ext.host.observe.trace_file import SHORT, TraceFile, TurnLabel
+from rasa_react_ext.host.observe.trace_file import TraceFile, TurnLabel
 from rasa_react_ext.host.observe.trace_path import trace_path
+from rasa_react_ext.host.observe.trace_record import SHORT
 
 ANSWER = ModelAnswer(
     text="Let me see.",

@@ -1,0 +1,117 @@
+"""One agent turn in the JSON-lines record of its conversation: whole lines, without secrets.
+
+Switched on by `rasa_react_ext: trace_folder` in endpoints.yml. Long values are cut and
+values under secret-looking keys are hidden, unless `trace_content: full` is set;
+secrets are hidden even then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rasa_react_ext.host.observe.trace_path import trace_path
+
+__all__ = ["HIDDEN", "SHORT", "TraceRecord", "TurnLabel", "is_secret"]
+
+SHORT = 400
+HIDDEN = "(hidden)"
+_SECRET = re.compile(
+    r"pass(word|wd|phrase)?$|secret|token$|api_?key|authorization|credential|cookie|^pin$", re.I
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLabel:
+    """What every line of one agent turn bears.
+
+    Attributes:
+        conversation: Sender id.
+        turn: Id of the agent turn.
+        agent: Name of the agent.
+        flow: Flow that called it.
+        step: Step of that flow.
+        user: What the user said.
+    """
+
+    conversation: str
+    turn: str
+    agent: str
+    flow: str
+    step: str
+    user: str
+
+
+class TraceRecord:
+    """The lines of one turn; they reach the file together, when the turn ends."""
+
+    def __init__(self, folder: Path, label: TurnLabel, *, full: bool) -> None:
+        self.label = label
+        self._path = trace_path(folder, label.conversation)
+        self._full = full
+        self._started = time.monotonic()
+        self._lines: list[str] = []
+
+    def begin(self, **facts: Any) -> None:
+        """The line that every turn begins with."""
+        label = self.label
+        self.add(
+            "turn_started",
+            conversation=label.conversation,
+            flow=label.flow,
+            step=label.step,
+            user=self.shown(label.user),
+            **facts,
+        )
+
+    def add(self, what: str, **facts: Any) -> None:
+        """One line; what was said goes through `shown` first.
+
+        Args:
+            what: What happened.
+            facts: More about it.
+        """
+        entry: dict[str, Any] = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "ms": round((time.monotonic() - self._started) * 1000, 1),
+            "turn": self.label.turn,
+            "agent": self.label.agent,
+            "what": what,
+            **facts,
+        }
+        self._lines.append(f"{json.dumps(entry, ensure_ascii=False, default=str)}\n")
+
+    def write(self) -> None:
+        """Put the lines behind those of earlier turns.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write("".join(self._lines))
+        self._lines.clear()
+
+    def shown(self, value: Any) -> Any:
+        """A value as it may be written: secrets hidden, long texts cut."""
+        if isinstance(value, Mapping):
+            return {
+                str(key): HIDDEN if is_secret(str(key)) else self.shown(item)
+                for key, item in value.items()
+            }
+        if isinstance(value, (list, tuple)):
+            return [self.shown(item) for item in value]
+        if isinstance(value, str) and not self._full and len(value) > SHORT:
+            return f"{value[:SHORT]} … ({len(value)} characters)"
+        return value
+
+
+def is_secret(name: str) -> bool:
+    """Whether what stands under a name is hidden."""
+    return _SECRET.search(name) is not None
