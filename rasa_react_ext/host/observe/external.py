@@ -65,14 +65,19 @@ class ExternalWatch:
         self._in_background = True
         self._note("agent_in_background", task=task_id)
 
-    def ended(self, outcome: str, *, failed: bool = False, reason: str = "") -> None:
+    def ended(
+        self, outcome: str, *, failed: bool = False, reason: str = "", recorded: bool = True
+    ) -> None:
         """How it ended.
 
         Args:
             outcome: Its name.
             failed: Whether it is a failure.
             reason: Why; for the record only.
+            recorded: Whether the record takes it; the span does in any case.
         """
+        if not recorded:
+            self._record = None
         self._span.set_attribute("rasa_react_ext.outcome", outcome)
         if failed:
             self._span.set_status(Status(StatusCode.ERROR, outcome))
