@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
+from rasa.agents.core.cancellation import CancellationToken
+from rasa.agents.protocol.mcp.mcp_open_agent import MCPOpenAgent
+from rasa.agents.schemas import AgentToolResult
 
 from rasa_react_ext.host import process
 from rasa_react_ext.testing import ModelServer
 from tests.engine.shape import refusals
-from tests.host.mcp.booking import ASKS, GO_ON, booking, clerk
+from tests.host.hooks.play import calling, python_tool, results, then
+from tests.host.interruption.kept import kept
+from tests.host.mcp.booking import ASKS, GO_ON, booking, calls, clerk
 from tests.host.project import Project
+from tests.host.turn import agent_at_work, agent_input, take_turn
 from tests.mcp_pool.mcp_server import Served, serving
 from tests.mcp_pool.steps import until
 
@@ -199,15 +207,22 @@ async def test_d4_1_a_second_flow_with_the_same_agent_leaves_the_first_ones_call
     assert done["booked"] == 1
 
 
-async def test_d4_1_a_call_that_went_with_its_process_has_an_unknown_outcome(
-    project: Project, model: ModelServer, served: Served, done: Counter[str]
+@pytest.mark.parametrize("memory", ["on", "off"])
+async def test_d4_1_after_a_restart_the_outcome_is_unknown_and_the_model_is_told(
+    project: Project, model: ModelServer, served: Served, done: Counter[str], memory: str
 ) -> None:
-    async with clerk(project, model, served) as talk:
-        await talk.say("call book")
-        await process.current().open_calls.aclose()
+    async with clerk(kept(project), model, served, memory=memory) as talk:
+        assert await talk.say("call book") == [ASKS]
+    async with clerk(kept(project), model, served, memory=memory, begins=False) as talk:
         assert await talk.say("12A") == ["I have heard of it."]
         (told,) = talk.heard()
+        assert "waited for the user's answer and was lost" in told
         assert "The outcome is unknown" in told
+        assert refusals(talk.asked()) == {}
+        *_, lost = await talk.events("mcp_tool_executed")
+        assert (lost.tool_name, lost.is_error) == ("book", True)
+        assert await talk.say("thanks") == ["I have heard of it."]
+        assert len(talk.heard()) == (memory == "on"), "it is told once, and remembered"
     assert done["booked"] == 0
 
 
@@ -244,3 +259,105 @@ async def test_d4_1_open_calls_end_when_the_agents_are_disconnected(
         (call,) = process.current().open_calls.calls
     assert call.ended_at is not None
     await until(lambda: done["called off"] == 1)
+
+
+async def test_d4_1_consent_comes_first_and_the_servers_question_second(
+    project: Project, model: ModelServer, served: Served, done: Counter[str]
+) -> None:
+    agreed = {
+        "when": {"model": "agents", "user": "/^yes$/", "last": "user"},
+        "answer": calls("rebook"),
+    }
+    async with clerk(project, model, served, confirm="destructive", rules=[agreed]) as talk:
+        (asked,) = await talk.say("call rebook")
+        assert asked.startswith("Shall I run rebook")
+        assert done["asked"] == 0
+        assert await talk.say("yes") == [ASKS]
+        assert await talk.say("12A") == ["I have heard of it."]
+        assert talk.heard()[-1].endswith("booked seat '12A'")
+    assert done["booked"] == 1
+
+
+async def test_d4_1_a_long_result_of_a_call_that_asked_is_cut_and_can_be_read_on(
+    project: Project, model: ModelServer, served: Served
+) -> None:
+    async with clerk(project, model, served, result_limit_chars=1000) as talk:
+        await talk.say("call list_seats", "3")
+        (told,) = talk.heard()
+        assert len(told) < 1500
+        assert "read_result" in told
+        offered = [tool["function"]["name"] for tool in talk.model.requests[-1].body["tools"]]
+        assert "read_result" in offered
+
+
+@pytest.fixture
+async def waiting(
+    project: Project, script: Callable[..., ModelServer], served: Served
+) -> AsyncIterator[tuple[Any, Any]]:
+    """An agent of which a slow call waits for the user, and what its first turn gave."""
+    script(calling("book_slowly"), then())
+    ours = project.having(servers={"store": served.url}).with_agent(tool_timeout=20)
+    async with agent_at_work(ours, settings={"elicitation": "ask"}) as agent:
+        first = await take_turn(agent, agent_input("hello"))
+        assert first.response_message == ASKS
+        yield agent, first
+
+
+async def test_d4_1_a_turn_that_is_stopped_while_its_call_goes_on_calls_the_tool_off(
+    waiting: tuple[Any, Any], done: Counter[str], model: ModelServer
+) -> None:
+    agent, first = waiting
+    token = CancellationToken()
+    given = agent_input("12A", events=first.events, **first.metadata)
+    turn = asyncio.create_task(take_turn(agent, given, cancellation_token=token))
+    await until(lambda: done["booked"] == 1)
+    token.cancel()
+    output = await turn
+    assert output.response_message is None
+    assert len(process.current().open_calls) == 0
+    await until(lambda: done["called off"] == 1)
+    events = [*first.events, *output.events]
+    await take_turn(agent, agent_input("well?", events=events, **output.metadata))
+    (told,) = results(model)
+    assert "Whether it took effect is unknown" in told
+
+
+async def test_d4_1_a_task_that_is_cancelled_while_its_call_goes_on_calls_the_tool_off(
+    waiting: tuple[Any, Any], done: Counter[str]
+) -> None:
+    agent, first = waiting
+    given = agent_input("12A", events=first.events, **first.metadata)
+    turn = asyncio.create_task(take_turn(agent, given))
+    await until(lambda: done["booked"] == 1)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    assert len(process.current().open_calls) == 0
+    await until(lambda: done["called off"] == 1)
+
+
+async def test_d4_1_a_turn_that_a_hook_breaks_leaves_no_call_open(
+    project: Project, script: Callable[..., ModelServer], served: Served, done: Counter[str]
+) -> None:
+    script(calling("book", "sit_down"), then())
+    ours = project.having(servers={"store": served.url})
+    broken = ours.with_agent(module="tests.host.mcp.test_elicitation.Breaking")
+    async with agent_at_work(broken, settings={"elicitation": "ask"}) as agent:
+        output = await take_turn(agent, agent_input("hello"))
+        assert output.status.value == "fatal_error"
+        assert len(process.current().open_calls) == 0
+        await until(lambda: done["called off"] == 1)
+
+
+class Breaking(MCPOpenAgent):
+    """Has a tool of its own, and a hook that fails when it sees its result."""
+
+    def get_custom_tool_definitions(self) -> list[dict[str, Any]]:
+        return [python_tool("sit_down", _sit_down)]
+
+    async def process_tool_output(self, *given: Any) -> None:
+        raise ValueError("broken")
+
+
+async def _sit_down(arguments: dict[str, Any]) -> AgentToolResult:
+    return AgentToolResult(tool_name="sit_down", result="sat")

@@ -9,6 +9,8 @@ import pytest
 
 from rasa_react_ext.host.mcp.form import Form, Speech
 from rasa_react_ext.host.mcp.settings import ElicitationWords
+from rasa_react_ext.host.settings import read_settings
+from tests.host.refused import refused
 
 Schema = Mapping[str, Any]
 
@@ -163,3 +165,18 @@ def test_d4_1_the_words_are_the_projects() -> None:
     assert asked.hear("viele") == "open"
     assert asked.question == "Das geht nicht. Eine Zahl, bitte."
     assert asked.hear("Lass es!") == "decline"
+
+
+@pytest.mark.parametrize(
+    ("entry", "key", "says"),
+    [
+        ({"elicitation": "always"}, "elicitation", "'ask' or 'decline'"),
+        ({"elicitation_wait_seconds": 0}, "elicitation_wait_seconds", "greater than 0"),
+        ({"elicitation_words": {"agan": "?"}}, "elicitation_words: agan", "mean 'again'"),
+        ({"elicitation_words": {"refuse": []}}, "elicitation_words: refuse", "at least 1 item"),
+        ({"sampling_max_tokens": 0}, "sampling_max_tokens", "greater than 0"),
+    ],
+)
+def test_d4_1_a_wrong_setting_is_refused(entry: dict[str, Any], key: str, says: str) -> None:
+    with refused(file="config.yml", key=key, says=says):
+        read_settings(entry, None)
