@@ -6,6 +6,7 @@ in order. Every rule that changes a run's state is in this file (design D3).
 
     begin ─► Ask ─► answered ─┬─ text ─────────────────────────► Finish
                               └─ calls ─► Execute ─► ran ─► Review ─► reviewed ─► Ask …
+    begin with calls of an earlier turn ─► Execute ─► ran ─► as above
     limit or completion without text ─► Ask(closing) ─► answered ─► Finish
 
 At any time: `cancelled` and `overdue` answer what is open and end the turn.

@@ -20,6 +20,7 @@ __all__ = ["Field", "MisfitError", "fields_of"]
 Kind = Literal["string", "number", "integer", "boolean", "choice", "choices"]
 _NUMBER = re.compile(r"([+-]?\d+)(?:([.,])(\d+))?")
 _THOUSANDS = 3
+OPTIONS_NAMED = 30
 _LIMITS = {
     "minimum": "at_least",
     "exclusiveMinimum": "more_than",
@@ -154,7 +155,8 @@ class Field:
     def _misfit(self) -> MisfitError:
         key = {"boolean": "yes_or_no", "choice": "one_of", "choices": "some_of"}.get(self.kind)
         titles = list(dict.fromkeys(self._titles()))
-        return MisfitError(key or self.kind, ", ".join(titles))
+        more = ["…"] if len(titles) > OPTIONS_NAMED else []
+        return MisfitError(key or self.kind, ", ".join([*titles[:OPTIONS_NAMED], *more]))
 
     def _titles(self) -> Iterator[str]:
         """One name for each value: the first one people can say."""

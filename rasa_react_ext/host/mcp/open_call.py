@@ -29,6 +29,7 @@ KEEP_SECONDS = 3600.0
 """How long the result of a call is kept whose user has not come back."""
 
 _CLOSE_SECONDS = 5.0
+_NOTED_CHARS = 300
 _BECAME: Mapping[Heard, str] = {
     "accept": "the user's answer has been given to it",
     "decline": "the user declined to answer",
@@ -170,7 +171,8 @@ class OpenCall:
                 self._form = None
 
     def _note(self, form: Form, became: str) -> None:
-        self._notes.append(f"{self.tool.name} asked the user {form.message!r}; {became}.")
+        asked = form.message[:_NOTED_CHARS]
+        self._notes.append(f"{self.tool.name} asked the user {asked!r}; {became}.")
 
     def _told(self, result: ToolResult) -> ToolResult:
         """The result for the model, which is told what became of the questions."""

@@ -86,6 +86,15 @@ def booking(done: Counter[str]) -> FastMCP:
         return "booked at last"
 
     @server.tool()
+    async def book_noisily(context: Ctx) -> str:
+        """Book a seat, and report progress without end."""
+        await _asked(done, context, ASKS, Seat)
+        for step in range(600):
+            await context.report_progress(step)
+            await asyncio.sleep(0.1)
+        return "booked at last"
+
+    @server.tool()
     async def list_seats(context: Ctx) -> str:
         """List seats, far too many of them."""
         answer = await context.elicit("Which row?", Guests)

@@ -290,12 +290,22 @@ async def test_d4_1_a_long_result_of_a_call_that_asked_is_cut_and_can_be_read_on
         assert "read_result" in offered
 
 
+def first_calling(name: str) -> dict[str, Any]:
+    """Rule: the first message calls this tool."""
+    return {"when": {"model": "agents", "user": "hello", "last": "user"}, "answer": calls(name)}
+
+
+def then_says() -> dict[str, Any]:
+    """Rule: what the model says to everything else."""
+    return {"when": {"model": "agents"}, "answer": "I have heard of it."}
+
+
 @pytest.fixture
 async def waiting(
     project: Project, script: Callable[..., ModelServer], served: Served
 ) -> AsyncIterator[tuple[Any, Any]]:
     """An agent of which a slow call waits for the user, and what its first turn gave."""
-    script(calling("book_slowly"), then())
+    script(first_calling("book_slowly"), then_says())
     ours = project.having(servers={"store": served.url}).with_agent(tool_timeout=20)
     async with agent_at_work(ours, settings={"elicitation": "ask"}) as agent:
         first = await take_turn(agent, agent_input("hello"))
@@ -334,6 +344,22 @@ async def test_d4_1_a_task_that_is_cancelled_while_its_call_goes_on_calls_the_to
         await turn
     assert len(process.current().open_calls) == 0
     await until(lambda: done["called off"] == 1)
+
+
+async def test_b69_a_call_that_goes_on_with_progress_ends_with_the_turn_it_goes_on_in(
+    project: Project, script: Callable[..., ModelServer], served: Served
+) -> None:
+    model = script(first_calling("book_noisily"), then_says())
+    given = project.having(servers={"store": served.url}).with_agent(tool_timeout=0.8, timeout=3)
+    async with agent_at_work(given, settings={"elicitation": "ask"}) as agent:
+        first = await take_turn(agent, agent_input("hello"))
+        async with asyncio.timeout(10):
+            answer = agent_input("12A", events=first.events, **first.metadata)
+            second = await take_turn(agent, answer)
+    (executed,) = [event for event in second.events if event.type_name == "mcp_tool_executed"]
+    assert executed.is_error
+    assert 800 < executed.metadata["duration_ms"] < 3_000
+    assert "unknown" in results(model)[0]
 
 
 async def test_d4_1_a_turn_that_a_hook_breaks_leaves_no_call_open(

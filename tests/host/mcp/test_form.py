@@ -148,6 +148,12 @@ def test_d4_1_what_can_be_chosen_is_named_unless_the_server_did() -> None:
     assert form("Which?", seat=seats).question == "Which?\nPlease choose one: aisle, window."
 
 
+def test_d4_1_of_many_options_the_first_are_named() -> None:
+    asked = form("Which?", f={"type": "string", "enum": [f"n{number}" for number in range(99)]})
+    assert asked.question.endswith("n28, n29, ….")
+    assert asked.hear("n98") == "accept"
+
+
 def test_d4_1_a_server_that_says_nothing_is_given_words() -> None:
     assert form("", seat={"type": "string"}).question == "seat?"
     assert Form(
