@@ -69,6 +69,7 @@ def test_the_page_test_passes_and_a_failing_one_shows_what_was_said(project: Pat
         shown = shown.partition(line)[2]
 
 
+@pytest.mark.slow
 def test_a_recorded_conversation_is_replayed_without_the_provider(project: Path) -> None:
     (project / "tests" / "recorded" / "test_price.py").write_text(RECORDED)
     cassette = project / "tests" / "recorded" / "cassette"

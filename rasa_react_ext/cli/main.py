@@ -5,10 +5,12 @@ Knows the commands by name only, so that starting is quick.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from pathlib import Path
 
 import click
 
@@ -72,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug, given = _take_debug(given)
     try:
-        code = _rasa_react.main(given, prog_name="rasa-react", standalone_mode=False, obj=debug)
+        with _folder_importable():
+            code = _rasa_react.main(given, prog_name="rasa-react", standalone_mode=False, obj=debug)
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.format_message(), err=True)
         return asked.exit_code
@@ -85,6 +88,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             click.echo(failure.text, err=True)
         return failure.code
     return code if isinstance(code, int) else 0
+
+
+@contextlib.contextmanager
+def _folder_importable() -> Generator[None]:
+    """The project's modules are found in the folder of the call, as with the host's commands."""
+    folder = str(Path.cwd())
+    if folder in sys.path:
+        yield
+        return
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
 
 
 def _take_debug(given: list[str]) -> tuple[bool, list[str]]:

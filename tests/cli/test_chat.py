@@ -32,12 +32,13 @@ def sample() -> Iterator[Sample]:
         yield running
 
 
-def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_with_the_input(
+def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_at_stop(
     sample: Sample,
 ) -> None:
     done = _chat(
         sample,
-        "How is Nordwind doing?\n/slots\n/trace\n/help\nI need an adviser on retirement, 50000\n",
+        "How is Nordwind doing?\n/slots\n/trace\n/help\nI need an adviser on retirement, 50000\n"
+        "/stop\nHow is Aurora doing?\n",
     )
     assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
     shown = done.stdout
@@ -49,6 +50,7 @@ def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_with_the_inpu
     assert "No record: set trace_folder" in shown
     assert shown.count("/slots shows slots") == 2
     assert '  advisor_topic = "retirement"\n' in shown
+    assert "Aurora" not in shown
     # What the host keeps for itself is not the user's business.
     for slot in ("flow_hashes", "session_started_metadata", "language"):
         assert slot not in shown
@@ -73,12 +75,6 @@ def test_a_recorded_conversation_is_drawn_without_the_hosts_words_in_the_users_p
     assert "How is Nordwind doing?" in record.with_suffix(".html").read_text(encoding="utf-8")
 
 
-def test_stop_ends_the_chat_before_what_follows(sample: Sample) -> None:
-    done = _chat(sample, "/stop\nHow is Nordwind doing?\n")
-    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
-    assert "Nordwind" not in done.stdout
-
-
 def test_ctrl_c_ends_with_its_code_and_without_a_traceback(sample: Sample) -> None:
     with subprocess.Popen(
         _command(sample),
@@ -100,18 +96,9 @@ def test_ctrl_c_ends_with_its_code_and_without_a_traceback(sample: Sample) -> No
             process.kill()
 
 
-def test_a_missing_model_is_one_line(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "rasa_react_ext.cli", "chat", "--model", str(tmp_path)],
-        cwd=tmp_path,
-        input="",
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert done.returncode == ExitCode.CONFIGURATION
-    (line,) = done.stderr.splitlines()
+def test_a_missing_model_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chat", "--model", str(tmp_path)]) == ExitCode.CONFIGURATION
+    (line,) = capsys.readouterr().err.splitlines()
     assert "there is no trained model here. Train the assistant first." in line
 
 

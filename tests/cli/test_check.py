@@ -18,10 +18,12 @@ from rich.console import Console
 
 from demo.backend import ROOT
 from demo.market import running_market
+from demo.reports import running_house
 from rasa_react_ext.cli.failure import ExitCode
+from rasa_react_ext.cli.main import main
 from rasa_react_ext.cli.report import show
 
-PARTS = ("config.yml", "endpoints.yml", "domain.yml", "flows", "sub_agents")
+PARTS = ("config.yml", "endpoints.yml", "credentials.yml", "domain.yml", "flows", "sub_agents")
 SECONDS = 90
 
 
@@ -31,14 +33,22 @@ def market() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def reports_card() -> Iterator[str]:
+    with running_house() as url:
+        yield url
+
+
 @pytest.fixture
-def sample(market: str, tmp_path: Path) -> Path:
+def sample(market: str, reports_card: str, tmp_path: Path) -> Path:
     """A copy of the sample with what it needs in a file .env, as the host's command line reads."""
     for part in PARTS:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
     (tmp_path / ".env").write_text(
         f"WEALTH_DESK_MARKET_URL={market}\n"
+        f"WEALTH_DESK_REPORTS_CARD={reports_card}\n"
+        "WEALTH_DESK_URL=http://127.0.0.1:5005\n"
         "WEALTH_DESK_COMMANDS_MODEL=commands\n"
         "WEALTH_DESK_AGENTS_MODEL=gpt-4o\n"
         "OPENAI_BASE_URL=http://127.0.0.1:9/v1\n"
@@ -48,35 +58,59 @@ def sample(market: str, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def own_environment() -> Iterator[None]:
+    """What a file .env brings is gone after the test."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 def test_json_is_all_that_is_printed_and_needs_neither_licence_nor_model(sample: Path) -> None:
     done = _check(sample, "--json")
     assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
     told = json.loads(done.stdout)
     assert told["findings"] == []
-    assert [agent["name"] for agent in told["agents"]] == ["advisor_booking", "stock_explorer"]
+    assert [agent["name"] for agent in told["agents"]] == [
+        "advisor_booking",
+        "portfolio_report",
+        "risk_report",
+        "stock_explorer",
+    ]
     assert told["agents"][0]["servers"] == ["market: ready"]
+    assert "ready, Reporting house" in told["agents"][1]["servers"][0]
     assert not list(sample.glob("models/*"))
 
 
-def test_errors_are_the_exit_code_and_lines_that_an_editor_can_jump_to(sample: Path) -> None:
+@pytest.mark.usefixtures("own_environment")
+def test_errors_are_the_exit_code_and_lines_that_an_editor_can_jump_to(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = sample / "config.yml"
     config.write_text(
         config.read_text(encoding="utf-8").rstrip() + "\n    max_stepz: 4\n", encoding="utf-8"
     )
-    done = _check(sample, "--offline")
-    assert (done.returncode, done.stderr) == (ExitCode.FOUND, "")
+    monkeypatch.chdir(sample)
+    assert main(["check", "--offline"]) == ExitCode.FOUND
+    shown = capsys.readouterr()
+    assert shown.err == ""
     number = len(config.read_text(encoding="utf-8").splitlines())
-    assert f"error config.yml:{number}\n" in done.stdout
-    assert "Did you mean 'max_steps'?" in done.stdout
-    assert "1 error, 0 warnings" in done.stdout
-    assert "market: not asked" in done.stdout
+    assert f"error config.yml:{number}\n" in shown.out
+    assert "Did you mean 'max_steps'?" in shown.out
+    assert "1 error, 0 warnings" in shown.out
+    assert "market: not asked" in shown.out
 
 
-def test_a_folder_without_a_project_is_no_traceback(tmp_path: Path) -> None:
-    done = _check(tmp_path)
-    assert (done.returncode, done.stderr) == (ExitCode.FOUND, "")
-    assert "error config.yml" in done.stdout
-    assert "in the project's folder" in done.stdout
+def test_a_folder_without_a_project_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["check"]) == ExitCode.FOUND
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "error config.yml" in shown.out
+    assert "in the project's folder" in shown.out
 
 
 @pytest.mark.parametrize("width", [32, 80, 240])

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rasa_react_ext.cli.failure import ExitCode
+from rasa_react_ext.cli.main import main
 from tests.docs.page import files_of
 from tests.host.project import hosts_own_warnings
 from tests.mcp_pool.mcp_server import serving
@@ -53,12 +54,16 @@ def test_the_project_that_moves_passes_its_test_offline(folder: Path) -> None:
     assert "1 passed" in done.stdout
 
 
-def test_the_project_that_moves_is_checked_as_the_page_says(folder: Path) -> None:
+def test_the_project_that_moves_is_checked_as_the_page_says(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     files_of("move-from-the-host.md", folder)
-    done = _run(folder, "-m", "rasa_react_ext.cli", "check", "--offline")
-    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
-    assert "price_of" in done.stdout
-    assert "Nothing is wrong." in done.stdout
+    monkeypatch.setenv("GARDEN_URL", "http://127.0.0.1:9/mcp")
+    assert main(["check", "--offline"]) == ExitCode.DONE
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "price_of" in shown.out
+    assert "Nothing is wrong." in shown.out
 
 
 def _inspected() -> Any:
