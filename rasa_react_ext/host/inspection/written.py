@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.source import entries, section
+from rasa_react_ext.host.lock_check import lock_store_weakness
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.files import Files
@@ -88,15 +89,15 @@ def _check_policies(inspection: Inspection, config: Source) -> None:
 
 
 def _check_locks(inspection: Inspection, endpoints: Source) -> None:
-    if section(endpoints.values(), "lock_store").get("type") == "redis":
-        parts = ["lock_store", "type"]
+    weakness = lock_store_weakness(section(endpoints.values(), "lock_store").get("type"))
+    if weakness is not None:
         inspection.add(
             Finding(
                 level="warning",
                 file=endpoints.path,
-                line=endpoints.line(parts),
-                key=": ".join(parts),
-                problem="with this type two workers can hold the lock of one conversation.",
-                fix="Write concurrent_redis where more than one process serves the assistant.",
+                line=endpoints.line(weakness.key.split(": ")),
+                key=weakness.key,
+                problem=weakness.problem,
+                fix=weakness.fix,
             )
         )
