@@ -1,20 +1,30 @@
-"""What the assistant talks to besides the user: the market server and a model.
+"""What the assistant talks to besides the user: market, reporting house and a model.
 
-Owns their start and stop and the environment that `endpoints.yml` is filled from.
+Owns the start of the model and the environment that the project's files are filled from.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from demo.failure import DemoError
+from rasa_react_ext.assistant import Project
 from rasa_react_ext.testing import ModelScript, ModelServer, ScriptedModel
 
-__all__ = ["ROOT", "SCRIPTS", "Model", "project_environment", "read_scripts", "scripted_model"]
+__all__ = [
+    "ROOT",
+    "SCRIPTS",
+    "Model",
+    "free_port",
+    "read_scripts",
+    "sample_project",
+    "scripted_model",
+]
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "data" / "model"
@@ -75,28 +85,47 @@ def scripted_model(
 
 
 @contextlib.contextmanager
-def project_environment(
-    *, market_url: str, model: Model, cache: Path
-) -> Generator[None, None, None]:
-    """Stand in the project's folder with the environment that its files ask for.
+def sample_project(
+    work: Path, *, market_url: str, reports_card: str, model: Model, port: int
+) -> Generator[Project, None, None]:
+    """Stand in the sample's folder with the environment that its files ask for.
 
     Args:
+        work: Folder for what the assistant writes: its training cache and its durable state.
         market_url: URL of the MCP server.
+        reports_card: URL of the external agent's card.
         model: The model to use.
-        cache: Folder for the host's training cache.
+        port: Where the assistant's own server listens, if it has one.
+
+    Yields:
+        The project.
     """
     wanted = {
         "WEALTH_DESK_MARKET_URL": market_url,
+        "WEALTH_DESK_REPORTS_CARD": reports_card,
+        "WEALTH_DESK_URL": f"http://127.0.0.1:{port}",
         "WEALTH_DESK_COMMANDS_MODEL": model.commands,
         "WEALTH_DESK_AGENTS_MODEL": model.agents,
         "OPENAI_BASE_URL": model.url,
         "OPENAI_API_KEY": model.api_key,
-        "RASA_CACHE_DIRECTORY": str(cache),
+        "RASA_CACHE_DIRECTORY": str(work / "cache"),
         "RASA_TELEMETRY_ENABLED": "false",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
+    written = (ROOT / "endpoints.yml").read_text(encoding="utf-8")
+    endpoints = work / "endpoints.yml"
+    endpoints.write_text(
+        f"{written}\nrasa_react_ext:\n  store: {work / 'store.db'}\n", encoding="utf-8"
+    )
     with contextlib.chdir(ROOT), _environment(wanted):
-        yield
+        yield Project(folder=ROOT, endpoints=str(endpoints))
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+    return port
 
 
 @contextlib.contextmanager

@@ -7,26 +7,28 @@ scripted one, which understands the sentences it lists. Ctrl-D or /stop ends the
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Generator, Iterator
-from typing import TextIO
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any, TextIO
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 
-from demo.assistant import Assistant
 from demo.backend import SCRIPTS, Model, scripted_model
 from demo.conversation import read_conversation
 from demo.failure import DemoError
 from demo.screen import Screen, host_output
-from demo.stage import staged_assistant
+from demo.stage import customer_of, staged_assistant
+from rasa_react_ext.assistant import LoadedAssistant
 from rasa_react_ext.errors import ExtensionError
-from rasa_react_ext.testing.transcript import Kind, Transcript
+from rasa_react_ext.testing.transcript import Line, Transcript
 
 __all__ = ["main", "real_model"]
 
 STOP = "/stop"
+LOOK_SECONDS = 0.3
 REAL_URL = "https://api.openai.com/v1"
 REAL_MODEL = "gpt-5.1-2025-11-13"
 
@@ -46,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     screen, errors = Screen(), sys.stderr
     try:
         with host_output(shown=verbose), _model(screen) as model:
-            _talk(screen, model, sys.stdin, verbose=verbose)
+            _talk(screen, model, sys.stdin)
     except (DemoError, ExtensionError, OSError, TimeoutError) as failure:
         print(f"The chat failed. {failure}", file=errors)
         return 1
@@ -83,25 +85,63 @@ def _model(screen: Screen) -> Generator[Model, None, None]:
         yield scripted
 
 
-def _talk(screen: Screen, model: Model, source: TextIO, *, verbose: bool) -> None:
+def _talk(screen: Screen, model: Model, source: TextIO) -> None:
     """Read in this thread, let the assistant run in another: an interrupted read hangs nothing."""
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(
-            staged_assistant(screen, model, verbose=verbose)
-        ) as assistant,
+        portal.wrap_async_context_manager(staged_assistant(screen, model)) as assistant,
     ):
         screen.say(f"Ready. {STOP} or Ctrl-D ends the conversation.", "bold")
-        _converse(screen, portal, assistant, source)
+        talk = _Talk(screen, assistant, typed=source.isatty())
+        portal.call(talk.say, "/session_start")
+        listening = portal.start_task_soon(talk.listen)
+        try:
+            for text in _sentences(screen, source):
+                portal.call(talk.say, text)
+        finally:
+            listening.cancel()
 
 
-def _converse(screen: Screen, portal: BlockingPortal, assistant: Assistant, source: TextIO) -> None:
-    transcript = Transcript()
-    screen.show(transcript.lines(portal.call(assistant.begin)))
-    for text in _sentences(screen, source):
-        screen.show(transcript.lines(portal.call(assistant.say, text)), hide=_typed(source))
-        for error in assistant.log.take():
-            screen.say(f"       Rasa reports: {error}", "red")
+class _Talk:
+    """The conversation on the screen.
+
+    Args:
+        screen: Where it is shown.
+        assistant: Who answers.
+        typed: Whether what the user says stands on the screen already.
+    """
+
+    def __init__(self, screen: Screen, assistant: LoadedAssistant, *, typed: bool) -> None:
+        self._screen = screen
+        self._assistant = assistant
+        self._typed = typed
+        self._customer = customer_of(assistant)
+        self._transcript = Transcript()
+        self._turn = asyncio.Lock()
+
+    async def say(self, text: str) -> None:
+        """Show a turn."""
+        async with self._turn:
+            # Shown here, since the host records no message that its busy guard answers.
+            if not self._typed and not text.startswith("/"):
+                self._screen.show([Line(kind="user", text=text)])
+            self._show(await self._customer.say(text))
+
+    async def listen(self) -> None:
+        """Show what an agent in the background says between two turns."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            async with self._turn:
+                if self._show(await self._customer.news()) and self._typed:
+                    self._screen.ask()
+
+    def _show(self, events: Iterable[Mapping[str, Any]]) -> bool:
+        """Show events; tells whether there was something to see."""
+        lines = [line for line in self._transcript.lines(events) if line.kind != "user"]
+        self._screen.show(lines)
+        for error in self._assistant.take_errors():
+            self._screen.say(f"       Rasa reports: {error}", "red")
+        return bool(lines)
 
 
 def _sentences(screen: Screen, source: TextIO) -> Iterator[str]:
@@ -115,11 +155,6 @@ def _sentences(screen: Screen, source: TextIO) -> Iterator[str]:
             return
         if text:
             yield text
-
-
-def _typed(source: TextIO) -> Kind | None:
-    """What was typed stands on the screen already; what was piped does not."""
-    return "user" if source.isatty() else None
 
 
 if __name__ == "__main__":

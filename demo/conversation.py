@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from demo.backend import ROOT
 from demo.failure import DemoError
 
-__all__ = ["CONVERSATION", "Turn", "check_turn", "read_conversation"]
+__all__ = ["CONVERSATION", "Turn", "awaits_more", "check_turn", "read_conversation"]
 
 CONVERSATION = ROOT / "data" / "conversation.yml"
 
 
 class Turn(BaseModel):
-    """What the user says and what must come of it; None accepts anything."""
+    """What the user says and what must come of it; `data/conversation.yml` explains the keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,6 +29,7 @@ class Turn(BaseModel):
     bot: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
     finished: tuple[str, ...] = ()
+    report: Literal["finished"] | None = None
 
 
 class _Conversation(BaseModel):
@@ -70,22 +71,36 @@ def check_turn(turn: Turn, events: Sequence[Mapping[str, Any]], errors: Sequence
         raise DemoError(f"After {turn.user!r}: {problem}")
 
 
-def _problems(turn: Turn, events: Sequence[Mapping[str, Any]]) -> list[str]:
-    def values(kind: str, key: str) -> list[str]:
-        return [str(event.get(key)) for event in events if event.get("event") == kind]
+def awaits_more(turn: Turn, events: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether something that must come of a turn may still come by itself."""
+    said, ended = _said(events), _ended(events)
+    return not all(words in said for words in turn.bot) or not ended.issuperset(turn.finished)
 
-    said = [text for text in values("bot", "text") if text != "None"]
-    ended = {*values("flow_completed", "flow_id"), *values("agent_completed", "agent_id")}
-    called = values("mcp_tool_executed", "tool_name")
-    heard = " / ".join(said)
+
+def _said(events: Sequence[Mapping[str, Any]]) -> str:
+    return " / ".join(text for text in _values(events, "bot", "text") if text != "None")
+
+
+def _ended(events: Sequence[Mapping[str, Any]]) -> set[str]:
+    flows = _values(events, "flow_completed", "flow_id")
+    return {*flows, *_values(events, "agent_completed", "agent_id")}
+
+
+def _values(events: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[str]:
+    return [str(event.get(key)) for event in events if event.get("event") == kind]
+
+
+def _problems(turn: Turn, events: Sequence[Mapping[str, Any]]) -> list[str]:
+    heard, ended = _said(events), _ended(events)
+    called = _values(events, "mcp_tool_executed", "tool_name")
     problems = [
         f"the tool {event['tool_name']} failed: {event.get('error_message')}"
         for event in events
         if event.get("event") == "mcp_tool_executed" and event.get("is_error")
     ]
-    if "pattern_internal_error" in values("flow_started", "flow_id"):
+    if "pattern_internal_error" in _values(events, "flow_started", "flow_id"):
         problems.append("the assistant reported an internal error. --verbose shows more.")
-    if not said:
+    if not heard:
         problems.append("the bot said nothing.")
     if turn.tools is not None and sorted(turn.tools) != sorted(called):
         problems.append(f"tools called: {called or 'none'}; expected: {list(turn.tools)}.")

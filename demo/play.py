@@ -1,4 +1,4 @@
-"""`python -m demo.play`: train the sample and play a whole conversation over both its agents.
+"""`python -m demo.play`: train the sample and play a whole conversation over all its agents.
 
 Needs no key and no network. Ends by itself; exit code 1 and one line when anything is wrong.
 """
@@ -8,18 +8,27 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import time
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 from demo.backend import SCRIPTS, scripted_model
-from demo.conversation import CONVERSATION, Turn, check_turn, read_conversation
+from demo.conversation import CONVERSATION, Turn, awaits_more, check_turn, read_conversation
 from demo.failure import DemoError
+from demo.reports import Gate, House
 from demo.screen import Screen, host_output
-from demo.stage import staged_assistant
+from demo.stage import customer_of, staged_assistant
+from rasa_react_ext.assistant import Conversation
 from rasa_react_ext.errors import ExtensionError
 from rasa_react_ext.testing import ModelServer
-from rasa_react_ext.testing.transcript import Transcript
+from rasa_react_ext.testing.transcript import Line, Transcript
 
 __all__ = ["main"]
+
+LATER_SECONDS = 15.0
+LOOK_SECONDS = 0.05
+Event = dict[str, Any]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,17 +67,39 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _play(screen: Screen, options: argparse.Namespace) -> None:
     turns = read_conversation(options.conversation)
+    # The external agent works until the conversation lets it finish, however fast the machine is.
+    gate = Gate()
     with scripted_model(options.scripts.resolve()) as (model, server):
-        async with staged_assistant(screen, model, verbose=options.verbose) as assistant:
-            transcript = Transcript()
-            screen.show(transcript.lines(await assistant.begin()))
+        async with staged_assistant(screen, model, House(pause=gate.wait)) as assistant:
+            customer, transcript = customer_of(assistant), Transcript()
+            screen.show(transcript.lines(await customer.say("/session_start")))
             for turn in turns:
-                events = await assistant.say(turn.user)
-                screen.show(transcript.lines(events))
+                events: list[Event] = []
+                # Said here, since the host records no message that its busy guard answers.
+                screen.show([Line(kind="user", text=turn.user)])
+                async for news in _happening(turn, customer, gate, server):
+                    screen.show(transcript.lines(news), hide="user")
+                    events += news
                 _check_script(turn, server)
-                check_turn(turn, events, assistant.log.take())
+                check_turn(turn, events, assistant.take_errors())
     screen.say()
     screen.say(f"Played {len(turns)} turns; everything went as it should.", "bold")
+
+
+async def _happening(
+    turn: Turn, customer: Conversation, gate: Gate, server: ModelServer
+) -> AsyncGenerator[list[Event], None]:
+    """What comes of a turn: at once, and by itself from an agent in the background."""
+    events = await customer.say(turn.user)
+    yield events
+    if turn.report == "finished":
+        gate.open()
+    until = time.monotonic() + LATER_SECONDS
+    while awaits_more(turn, events) and not server.unmatched and time.monotonic() < until:
+        await asyncio.sleep(LOOK_SECONDS)
+        news = await customer.news()
+        events = events + news
+        yield news
 
 
 def _check_script(turn: Turn, server: ModelServer) -> None:

@@ -1,4 +1,4 @@
-"""The command line that the sample's two servers share: print the URL, run until interrupted."""
+"""The command line that the sample's servers share: print the URL, run until interrupted."""
 
 from __future__ import annotations
 

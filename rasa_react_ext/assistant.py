@@ -12,13 +12,16 @@ import importlib
 import logging
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rasa_react_ext.compatibility import check_host
-from rasa_react_ext.errors import ConfigurationError, HostError
+from rasa_react_ext.errors import ConfigurationError, ExtensionError, HostError
+
+if TYPE_CHECKING:
+    from rasa.core.channels import OutputChannel
 
 __all__ = ["Conversation", "LoadedAssistant", "Project", "loaded", "train"]
 
@@ -69,20 +72,25 @@ class Project:
 class LoadedAssistant:
     """A loaded assistant; made by `loaded()`.
 
-    Args:
+    Attributes:
         agent: The host's agent object.
     """
 
     def __init__(self, agent: Any) -> None:
-        self._agent = agent
+        self.agent = agent
 
-    def conversation(self, sender_id: str) -> Conversation:
+    def conversation(self, sender_id: str, channel: OutputChannel | None = None) -> Conversation:
         """A conversation; one that the tracker store knows goes on.
 
         Args:
             sender_id: Name of the conversation.
+            channel: The host's output channel by which the user is answered.
         """
-        return Conversation(self._agent, sender_id)
+        return Conversation(self.agent, sender_id, channel)
+
+    def take_errors(self) -> list[str]:
+        """What the host logged as errors in this process since this was last asked."""
+        return _errors.take()
 
 
 class Conversation:
@@ -91,11 +99,13 @@ class Conversation:
     Args:
         agent: The host's agent object.
         sender_id: Name of the conversation.
+        channel: The host's output channel by which the user is answered.
     """
 
-    def __init__(self, agent: Any, sender_id: str) -> None:
+    def __init__(self, agent: Any, sender_id: str, channel: OutputChannel | None = None) -> None:
         self._agent = agent
         self._sender_id = sender_id
+        self._channel = channel
         self._seen = 0
 
     async def say(self, text: str) -> list[dict[str, Any]]:
@@ -110,10 +120,20 @@ class Conversation:
         Raises:
             HostError: The host gives the turn up.
         """
+        from rasa.core.channels import UserMessage
+
+        channel = self._channel
+        by = None if channel is None else channel.name()
         try:
-            await self._agent.handle_text(text, sender_id=self._sender_id)
+            await self._agent.handle_message(
+                UserMessage(text, channel, self._sender_id, input_channel=by)
+            )
         except Exception as fault:
             raise HostError(f"After {text!r} Rasa gave up: {_reason(fault)}") from fault
+        return await self.news()
+
+    async def news(self) -> list[dict[str, Any]]:
+        """The events recorded since the last call; agents in the background add to them."""
         tracker = await self._tracker()
         events = [] if tracker is None else list(tracker.events)
         # A restarted conversation begins with an empty list.
@@ -150,20 +170,40 @@ async def train(project: Project, output: Path) -> Path:
     folder = _absolute(output)
     with _standing_in(project):
         _read_settings(project)
+        _errors.take()
         try:
-            result = await train_model(
-                domain=project.domain,
-                config=project.config,
-                training_files=project.training_files,
-                endpoints=project.endpoints,
-                output=folder,
-                fixed_model_name="model",
+            valid = _is_valid(project)
+            result = (
+                await train_model(
+                    domain=project.domain,
+                    config=project.config,
+                    training_files=project.training_files,
+                    endpoints=project.endpoints,
+                    output=folder,
+                    fixed_model_name="model",
+                )
+                if valid
+                else None
             )
         except (Exception, SystemExit) as refusal:
             raise HostError(f"The assistant cannot be trained: {_reason(refusal)}") from refusal
-    if result.model is None or result.code:
-        raise HostError("The assistant cannot be trained. `rasa train` says why.")
+    if result is None or result.model is None or result.code:
+        said = next(iter(_errors.take()), "`rasa train` says why.")
+        raise HostError(f"The assistant cannot be trained: {said}")
     return Path(result.model)
+
+
+def _is_valid(project: Project) -> bool:
+    """Training accepts a step that names nothing, so the host's validator looks first."""
+    from rasa.shared.importers.importer import TrainingDataImporter
+    from rasa.validator import Validator
+
+    validator = Validator.from_importer(
+        TrainingDataImporter.load_from_config(
+            project.config, project.domain, project.training_files
+        )
+    )
+    return bool(validator.verify_domain_validity() and validator.verify_flows())
 
 
 @contextlib.asynccontextmanager
@@ -210,7 +250,7 @@ def _import_host() -> None:
         importlib.import_module("rasa.core.agent")
         importlib.import_module("rasa.model_training")
         from rasa.utils.log_utils import configure_structlog
-    configure_structlog(logging.WARNING)
+    configure_structlog(logging.WARNING, additional_processors=[_errors])
 
 
 @contextlib.contextmanager
@@ -245,6 +285,37 @@ def _absolute(path: Path) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """The type and first words of an error, on one line."""
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__}: {words[:300]}" if words else type(error).__name__
+    """What is behind an error, on one line; the host's graph hides the cause in another."""
+    while error.__cause__ is not None and type(error).__name__ == "GraphComponentException":
+        error = error.__cause__
+    words = _one_line(str(error))
+    if isinstance(error, ExtensionError):
+        return words
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:400]
+
+
+class _Errors:
+    """What the host logs as errors, in its own words; a processor of structlog."""
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+
+    def __call__(
+        self, _logger: object, method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        if method in {"error", "critical", "exception"}:
+            words = event.get("event_info") or event.get("error") or event.get("event")
+            self._found.append(_one_line(str(words)))
+        return event
+
+    def take(self) -> list[str]:
+        """The errors since the last call, oldest first."""
+        found, self._found = self._found, []
+        return found
+
+
+_errors = _Errors()

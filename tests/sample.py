@@ -1,4 +1,4 @@
-"""The sample assistant for tests: trained once per process, with its market and scripted model.
+"""The sample assistant for tests: trained once per process, with everything it talks to.
 
 Everything here must be used outside a running event loop, as the host's e2e runner demands.
 """
@@ -11,18 +11,33 @@ import contextlib
 import functools
 import shutil
 import tempfile
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Generator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from demo.assistant import HostLog, train
-from demo.backend import ROOT, project_environment, scripted_model
+from demo.backend import free_port, sample_project, scripted_model
 from demo.market import running_market
+from demo.reports import Gate, House, running_house
 from demo.screen import host_output
+from rasa_react_ext.assistant import Project, train
 from rasa_react_ext.testing import ModelServer
 
-__all__ = ["Sample", "StoryResult", "forget_agents", "run_stories", "running_sample"]
+__all__ = ["Pace", "Sample", "StoryResult", "forget_agents", "run_stories", "running_sample"]
+
+REPORT_SECONDS = 15
+
+
+class Pace:
+    """How fast the reporting house works: at once, or held until it is let go."""
+
+    def __init__(self) -> None:
+        self.gate: Gate | None = None
+
+    async def pause(self) -> None:
+        """Take as long as a report takes."""
+        if self.gate is not None:
+            await self.gate.wait()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,13 +46,17 @@ class Sample:
 
     Attributes:
         archive: The model archive.
-        market_url: URL of the running MCP server.
         model: The running scripted model, with its log of requests.
+        house: The running external agent.
+        pace: How fast that works.
+        port: Where a server of the assistant is expected.
     """
 
     archive: Path
-    market_url: str
     model: ModelServer
+    house: House
+    pace: Pace
+    port: int = field(default_factory=free_port)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,40 +68,42 @@ class StoryResult:
 
 
 @contextlib.contextmanager
-def running_sample(config: Path = ROOT / "config.yml") -> Generator[Sample, None, None]:
-    """Have market, scripted model and trained archive while the block runs.
-
-    Args:
-        config: The configuration to train with; each is trained once per process.
-    """
+def running_sample() -> Generator[Sample, None, None]:
+    """Have servers, scripted model and trained archive while the block runs."""
+    pace, port = Pace(), free_port()
+    house = House(pause=pace.pause)
     with (
         running_market() as market_url,
+        running_house(house) as reports_card,
         scripted_model() as (model, server),
-        project_environment(market_url=market_url, model=model, cache=_work() / "cache"),
+        sample_project(
+            _work(), market_url=market_url, reports_card=reports_card, model=model, port=port
+        ) as project,
     ):
         # The host's own warnings are not under test; the block of the caller keeps its filters.
         with host_output(shown=False):
-            archive = _trained(config, config.read_text(encoding="utf-8"))
-            _read_settings()
+            archive = _trained(project)
+            _read_settings(project)
             forget_agents()
         try:
-            yield Sample(archive=archive, market_url=market_url, model=server)
+            yield Sample(archive=archive, model=server, house=house, pace=pace, port=port)
         finally:
             forget_agents()
 
 
-def run_stories(sample: Sample, stories: Path) -> list[StoryResult]:
+def run_stories(sample: Sample, stories: Path, *, served: bool = False) -> list[StoryResult]:
     """Run the stories of a file through the host's e2e runner.
 
     Args:
         sample: The running sample.
         stories: A file in the host's e2e format.
+        served: Whether external agents can report to a server meanwhile.
     """
     with host_output(shown=False):
-        return [_story_result(result) for result in _run(sample, stories)]
+        return [_story_result(result) for result in _run(sample, stories, served=served)]
 
 
-def _run(sample: Sample, stories: Path) -> Sequence[Any]:
+def _run(sample: Sample, stories: Path, *, served: bool) -> Sequence[Any]:
     from rasa.core.config.configuration import Configuration
     from rasa.e2e_test.e2e_test_runner import E2ETestRunner
     from rasa.e2e_test.utils.io import read_test_cases
@@ -91,13 +112,14 @@ def _run(sample: Sample, stories: Path) -> Sequence[Any]:
     endpoints = Configuration.get_instance().endpoints
     endpoints.tracker_store = endpoints.lock_store = endpoints.event_broker = None
     suite = read_test_cases(str(stories))
+    app = _server(sample) if served else None
     # The runner loads the model in an event loop of its own; the stories run in a second one.
     runner = E2ETestRunner(
         model_path=str(sample.archive), endpoints=endpoints, test_case_path=stories
     )
 
     async def run() -> Sequence[Any]:
-        async with AgentsConnectionCleanup():
+        async with AgentsConnectionCleanup(), _listening(app, runner, sample):
             return await runner.run_tests(
                 suite.test_cases,
                 suite.fixtures_per_test,
@@ -106,6 +128,61 @@ def _run(sample: Sample, stories: Path) -> Sequence[Any]:
             )
 
     return asyncio.run(run())
+
+
+def _server(sample: Sample) -> Any:
+    from sanic import Sanic
+
+    from demo.terminal import server_app
+
+    Sanic.test_mode = True
+    return server_app(sample.port)
+
+
+@contextlib.asynccontextmanager
+async def _listening(app: Any, runner: Any, sample: Sample) -> AsyncIterator[None]:
+    """Have external agents report to a server, and let a story wait for what they report."""
+    if app is None:
+        yield
+        return
+    from demo.terminal import listening
+
+    sample.pace.gate = gate = Gate()
+    try:
+        async with listening(app, runner.agent, sample.port):
+            runner.agent = _Patient(runner.agent, gate)
+            yield
+    finally:
+        sample.pace.gate = None
+
+
+class _Patient:
+    """The host's agent, which gets a message when the external agent has come so far."""
+
+    def __init__(self, agent: Any, gate: Gate) -> None:
+        self._agent = agent
+        self._gate = gate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._agent, name)
+
+    async def handle_message(self, message: Any) -> Any:
+        wanted = (message.metadata or {}).get("agent")
+        if wanted == "finished":
+            self._gate.open()
+        async with asyncio.timeout(REPORT_SECONDS):
+            while wanted and not await _has_come_to(wanted, message.sender_id):
+                await asyncio.sleep(0.02)
+        return await self._agent.handle_message(message)
+
+
+async def _has_come_to(wanted: str, conversation: str) -> bool:
+    from rasa_react_ext.host.external import ledger
+
+    rows = await ledger.tasks().open_of(conversation)
+    if wanted == "working":
+        return any(row.said.startswith("Going through") for row in rows)
+    return any(row.parked for row in rows)
 
 
 def forget_agents() -> None:
@@ -126,17 +203,16 @@ def _story_result(result: Any) -> StoryResult:
     return StoryResult(name=result.test_case.name, problem=problem)
 
 
-def _read_settings() -> None:
+def _read_settings(project: Project) -> None:
     from rasa.core.config.configuration import Configuration
 
-    Configuration.initialise_endpoints(Path("endpoints.yml"))
-    Configuration.initialise_sub_agents(Path("sub_agents"))
+    Configuration.initialise_endpoints(Path(project.endpoints))
+    Configuration.initialise_sub_agents(Path(project.sub_agents))
 
 
 @functools.cache
-def _trained(config: Path, _text: str) -> Path:
-    output = Path(tempfile.mkdtemp(dir=_work()))
-    return asyncio.run(train(output, HostLog(), config=config))
+def _trained(project: Project) -> Path:
+    return asyncio.run(train(project, Path(tempfile.mkdtemp(dir=_work()))))
 
 
 @functools.cache

@@ -7,13 +7,10 @@ Owns the tools (names, schemas, annotations) and the life of the server; the ans
 from __future__ import annotations
 
 import logging
-import socket
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Annotated, Literal
 
-import uvicorn
 from mcp.server.fastmcp import FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.types import ToolAnnotations
@@ -21,12 +18,10 @@ from pydantic import BaseModel, Field
 
 from demo.market.exchange import Exchange, UnknownSymbolError
 from demo.market.indicator import relative_strength, simple_average
+from rasa_react_ext.testing.hosted import serve_application
 
 __all__ = ["build_server", "running_market"]
 
-LOOPBACK = "127.0.0.1"
-START_SECONDS = 20.0
-STOP_SECONDS = 5.0
 READ_ONLY = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
 BUYS = ToolAnnotations(readOnlyHint=False, destructiveHint=True, idempotentHint=False)
 CURRENCY = "EUR"
@@ -204,27 +199,6 @@ def running_market(exchange: Exchange | None = None, port: int = 0) -> Generator
 
     Raises:
         OSError: If the port is taken or the data cannot be read.
-        TimeoutError: If the server does not start in time.
     """
-    app = build_server(exchange or Exchange.from_folder()).streamable_http_app()
-    started = threading.Event()
-
-    class Announced(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            started.set()
-
-    settings = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
-    with socket.create_server((LOOPBACK, port)) as listener:
-        server = Announced(settings)
-        thread = threading.Thread(
-            target=server.run, args=([listener],), name="wealth-market", daemon=True
-        )
-        thread.start()
-        try:
-            if not started.wait(START_SECONDS):
-                raise TimeoutError("the market server did not start")
-            yield f"http://{LOOPBACK}:{listener.getsockname()[1]}/mcp"
-        finally:
-            server.should_exit = True
-            thread.join(STOP_SECONDS)
+    with serve_application(build_server(exchange or Exchange.from_folder()), port) as url:
+        yield url

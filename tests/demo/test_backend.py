@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from demo.backend import ROOT, SCRIPTS, Model, project_environment, read_scripts, scripted_model
+from demo.backend import ROOT, SCRIPTS, Model, read_scripts, sample_project, scripted_model
 from demo.chat import REAL_MODEL, REAL_URL, real_model
 from demo.failure import DemoError
 from rasa_react_ext.errors import ConfigurationError
@@ -48,7 +48,12 @@ def test_the_environment_of_the_project_holds_inside_the_block_only(
     monkeypatch.delenv("WEALTH_DESK_MARKET_URL", raising=False)
     before = Path.cwd()
     model = Model(url="http://127.0.0.1:1/v1", api_key="other")
-    with project_environment(market_url="http://127.0.0.1:2/mcp", model=model, cache=tmp_path):
+    with sample_project(
+        tmp_path, market_url="http://127.0.0.1:2/mcp", reports_card="", model=model, port=3
+    ) as project:
+        assert project.folder == ROOT
+        assert str(tmp_path / "store.db") in Path(project.endpoints).read_text(encoding="utf-8")
+        assert os.environ["WEALTH_DESK_URL"] == "http://127.0.0.1:3"
         assert os.environ["OPENAI_API_KEY"] == "other"
         assert os.environ["WEALTH_DESK_MARKET_URL"] == "http://127.0.0.1:2/mcp"
         assert Path("endpoints.yml").is_file()
@@ -57,9 +62,11 @@ def test_the_environment_of_the_project_holds_inside_the_block_only(
     assert Path.cwd() == before
 
 
-def test_the_example_names_every_variable_that_the_endpoints_ask_for() -> None:
+def test_the_example_names_every_variable_that_the_project_asks_for() -> None:
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
-    asked = set(re.findall(r"\$\{(\w+)\}", (ROOT / "endpoints.yml").read_text(encoding="utf-8")))
+    files = [ROOT / "endpoints.yml", *(ROOT / "sub_agents").glob("*/config.yml")]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    asked = {name for text in texts for name in re.findall(r"\$\{(\w+)\}", text)}
     assert asked == set(re.findall(r"^(\w+)=", example, re.MULTILINE))
 
 

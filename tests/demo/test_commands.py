@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,9 @@ LIMIT_SECONDS = 150
 pytestmark = [pytest.mark.host, pytest.mark.timeout(LIMIT_SECONDS + 20)]
 
 
-def _run(command: str, tmp_path: Path, *options: str, said: str = "") -> tuple[int, str, str]:
-    """Run a command in a process group of its own and check that it leaves nothing behind."""
+@contextlib.contextmanager
+def _running(command: str, tmp_path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A command in a process group of its own; it must leave nothing behind."""
     leftovers = tmp_path / "temporary"
     leftovers.mkdir()
     environment = {
@@ -26,7 +29,7 @@ def _run(command: str, tmp_path: Path, *options: str, said: str = "") -> tuple[i
     with subprocess.Popen(
         [sys.executable, "-m", command, *options],
         cwd=ROOT,
-        env={**environment, "TMPDIR": str(leftovers)},
+        env={**environment, "TMPDIR": str(leftovers), "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -35,12 +38,18 @@ def _run(command: str, tmp_path: Path, *options: str, said: str = "") -> tuple[i
         start_new_session=True,
     ) as process:
         try:
-            output, complaints = process.communicate(said, timeout=LIMIT_SECONDS)
+            yield process
         finally:
             process.kill()
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
     assert list(leftovers.iterdir()) == []
+
+
+def _run(command: str, tmp_path: Path, *options: str) -> tuple[int, str, str]:
+    """Exit code, output and complaints of a command that ends by itself."""
+    with _running(command, tmp_path, *options) as process:
+        output, complaints = process.communicate(timeout=LIMIT_SECONDS)
     return process.returncode, output, complaints
 
 
@@ -60,6 +69,16 @@ def test_the_demo_plays_the_whole_conversation_and_leaves_nothing_behind(tmp_pat
         "       agent advisor_booking finished",
         "  bot  Booked for Thursday, by phone: retirement, about 25,000 EUR.",
         "       flow book_advisor finished",
+        "       agent portfolio_report started",
+        "  bot  The reporting house has found your 2 positions.",
+        "  bot  Which period shall the report cover: the month or the half-year?",
+        "  you  How far is it?",
+        "  bot  Not yet. A moment ago I heard: Going through the closes of the half-year.",
+        "       agent portfolio_report finished",
+        "  bot  Your 2 positions are worth 2,962.50 EUR, 14.5 % more than a half-year ago.",
+        "       agent risk_report interrupted",
+        "       agent risk_report resumed",
+        "  bot  Over the month your portfolio fell by at most 0.8 % from a high.",
         "everything went as it should",
     ):
         assert line in output, output
@@ -83,12 +102,34 @@ def test_the_demo_fails_in_one_line_on_a_wrong_conversation(tmp_path: Path) -> N
     assert "none.yml cannot be read" in complaints
 
 
-def test_the_chat_answers_what_it_is_told_until_the_input_ends(tmp_path: Path) -> None:
-    said = "I would like to look into some shares.\n\n   \nHow is Helio doing?\nWhat a day!\n"
-    code, output, complaints = _run("demo.chat", tmp_path, said=said)
-    assert (code, complaints) == (0, ""), output + complaints
-    assert "OPENAI_API_KEY is not set, so a scripted model answers" in output
-    assert "  How is Nordwind doing?" in output
-    assert "  you  How is Helio doing?" in output
-    assert "HLSC trades at" in output
-    assert output.count("  you  ") == 3
+def test_the_chat_answers_what_it_is_told_and_shows_what_comes_by_itself(tmp_path: Path) -> None:
+    with _running("demo.chat", tmp_path) as chat:
+        heard = _heard(chat, "Welcome")
+        assert "OPENAI_API_KEY is not set, so a scripted model answers" in heard
+        assert "  How is Nordwind doing?" in heard
+        _heard(chat, "HLSC trades at", says="\n   \nHow is Helio doing?")
+        _heard(chat, "Please note", says="Thanks.")
+        # The external agent asks back and reports between two messages.
+        heard = _heard(chat, "Which period", says="A portfolio report, please.")
+        assert "  you  A portfolio report, please." in heard
+        _heard(chat, "Going through", says="The month.")
+        assert "  you  How far is it?" in _heard(chat, "Not yet.", says="How far is it?")
+        _heard(chat, "Your 2 positions are worth")
+        rest, complaints = chat.communicate("What a day!\n", timeout=LIMIT_SECONDS)
+    assert (chat.returncode, complaints) == (0, ""), rest + complaints
+    assert rest.count("  you  ") == 1
+
+
+def _heard(chat: subprocess.Popen[str], words: str, *, says: str = "") -> str:
+    """What the chat writes up to the line with these words, once something was said."""
+    assert chat.stdin is not None
+    assert chat.stdout is not None
+    if says:
+        chat.stdin.write(f"{says}\n")
+        chat.stdin.flush()
+    heard = ""
+    while words not in heard:
+        line = chat.stdout.readline()
+        assert line, heard
+        heard += line
+    return heard

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.conversation import Turn, check_turn, read_conversation
+from demo.conversation import Turn, awaits_more, check_turn, read_conversation
 from demo.failure import DemoError
 
 SAID = {"event": "bot", "text": "It trades at 5 EUR."}
@@ -18,6 +18,8 @@ def test_the_conversation_of_the_sample_can_be_read() -> None:
     assert {name for turn in turns for name in turn.finished} >= {
         "stock_explorer",
         "advisor_booking",
+        "portfolio_report",
+        "risk_report",
     }
 
 
@@ -51,6 +53,15 @@ def test_a_turn_that_went_wrong_is_named_with_the_reason(
 ) -> None:
     with pytest.raises(DemoError, match=f"After 'How much.': .*{problem}"):
         check_turn(Turn(user="How much?", **turn), events)
+
+
+@pytest.mark.parametrize(
+    ("happened", "more"), [([], True), ([SAID], True), ([ENDED], True), ([SAID, ENDED], False)]
+)
+def test_a_turn_awaits_what_an_agent_in_the_background_says_or_ends(
+    happened: list[dict[str, Any]], more: bool
+) -> None:
+    assert awaits_more(Turn(user="And?", bot=("5 EUR",), finished=("explorer",)), happened) is more
 
 
 def test_what_the_host_reports_as_an_error_fails_the_turn() -> None:

@@ -1,4 +1,4 @@
-"""The two servers as processes of their own."""
+"""The three servers as processes of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from demo.backend import ROOT
 
-COMMANDS = pytest.mark.parametrize("command", ["demo.market", "demo.model"])
+COMMANDS = pytest.mark.parametrize("command", ["demo.market", "demo.model", "demo.reports"])
 
 
 @COMMANDS

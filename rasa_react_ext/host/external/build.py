@@ -26,16 +26,28 @@ if TYPE_CHECKING:
 
     from rasa_react_ext.host.settings import Settings
 
-__all__ = ["build_external_agents", "external_names"]
+__all__ = ["CHANNEL", "build_external_agents", "external_names"]
 
+CHANNEL = "rasa_react_ext.channels.TaskUpdates"
 HOST_NAME = "A2AAgent"
 _log = structlog.get_logger()
 
 
 def build_external_agents(
-    agents: Mapping[str, AgentConfig], endpoints: AvailableEndpoints, settings: Settings
+    agents: Mapping[str, AgentConfig],
+    endpoints: AvailableEndpoints,
+    settings: Settings,
+    *,
+    channel: bool = False,
 ) -> dict[tuple[str, ProtocolType], ExternalAgent]:
     """Our object for every external agent.
+
+    Args:
+        agents: Configurations of the sub agents.
+        endpoints: The host's endpoints.
+        settings: Ours.
+        channel: Whether our callback channel is known to be configured, though it may not
+            run in this process.
 
     Raises:
         ConfigurationError: A class or a setting of an agent does not fit.
@@ -50,7 +62,8 @@ def build_external_agents(
         url = resolved.configuration.push_notification_url if resolved.configuration else None
         if url:
             check_push_url(name, url, private_allowed=bool(own.allow_private_push_url))
-            _warn_without_channel(name)
+            if not channel and current_mount() is None:
+                _warn_without_channel(name)
         agent = cast("ExternalAgent", _agent_class(config).from_config(resolved))
         agent.bind(spec, own)
         built[name, ProtocolType.A2A] = agent
@@ -58,17 +71,15 @@ def build_external_agents(
 
 
 def _warn_without_channel(name: str) -> None:
-    if current_mount() is None:
-        _log.warning(
-            "rasa_react_ext.external.no_callback_channel",
-            agent_name=name,
-            event_info=(
-                f"sub_agents: {name}: config.yml: configuration: push_notification_url is set, but "
-                "no server with our callback channel runs here, so the agent is waited for "
-                "instead of working in the background. Add rasa_react_ext.channels.TaskUpdates "
-                "to credentials.yml."
-            ),
-        )
+    _log.warning(
+        "rasa_react_ext.external.no_callback_channel",
+        agent_name=name,
+        event_info=(
+            f"sub_agents: {name}: config.yml: configuration: push_notification_url is set, but "
+            "no server with our callback channel runs here, so the agent is waited for "
+            f"instead of working in the background. Add {CHANNEL} to credentials.yml."
+        ),
+    )
 
 
 def external_names(agents: Mapping[str, AgentConfig]) -> set[str]:

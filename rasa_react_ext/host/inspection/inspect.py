@@ -16,7 +16,7 @@ from rasa.core.available_agents import ProtocolConfig
 from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.check import check_flows
-from rasa_react_ext.host.external.build import build_external_agents
+from rasa_react_ext.host.external.build import CHANNEL, build_external_agents
 from rasa_react_ext.host.inspection.files import Files, read_files
 from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection
 from rasa_react_ext.host.inspection.project import (
@@ -35,13 +35,16 @@ from rasa_react_ext.host.inspection.view import (
     view_react,
 )
 from rasa_react_ext.host.inspection.written import check_written
-from rasa_react_ext.host.settings import Settings
+from rasa_react_ext.host.settings import EngineSettings, Settings
 
 if TYPE_CHECKING:
     from rasa.core.available_agents import AgentConfig
     from rasa.core.config.available_endpoints import AvailableEndpoints
 
 __all__ = ["inspect_project"]
+
+_UNREAD = Settings(engine=EngineSettings(allow_private_push_url=True))
+"""In place of settings that were refused: what they may allow is not told to be missing."""
 
 
 async def inspect_project(*, domain: str, data: list[str], connect: bool = True) -> Inspection:
@@ -121,12 +124,17 @@ class _Look:
             self._note_missing(view)
 
     async def _at_external(self, name: str, config: AgentConfig) -> None:
-        file, settings = self._files.agent(name).path, self._project.settings or Settings()
+        file, settings = self._files.agent(name).path, self._project.settings or _UNREAD
         made = attempt(
             self._inspection,
             self._files,
             file,
-            lambda: build_external_agents({name: config}, self._endpoints, settings),
+            lambda: build_external_agents(
+                {name: config},
+                self._endpoints,
+                settings,
+                channel=CHANNEL in self._files.credentials.values(),
+            ),
         )
         if made is None:
             return

@@ -10,8 +10,17 @@ import pytest
 
 from demo.backend import ROOT
 from demo.market import running_market
+from demo.reports import running_house
 
-PARTS = ("config.yml", "endpoints.yml", "credentials.yml", "domain.yml", "flows", "sub_agents")
+PARTS = (
+    "config.yml",
+    "endpoints.yml",
+    "credentials.yml",
+    "domain.yml",
+    "flows",
+    "sub_agents",
+    "actions",
+)
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +30,17 @@ def market() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def reports_card() -> Iterator[str]:
+    """URL of the card of the sample's external agent."""
+    with running_house() as url:
+        yield url
+
+
 @pytest.fixture
-def sample(host: None, market: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sample(
+    host: None, market: str, reports_card: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A copy of the sample's project files as working directory; its model is never asked."""
     for part in PARTS:
         source = ROOT / part
@@ -33,6 +51,8 @@ def sample(host: None, market: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     variables = {
         "WEALTH_DESK_MARKET_URL": market,
+        "WEALTH_DESK_REPORTS_CARD": reports_card,
+        "WEALTH_DESK_URL": "http://127.0.0.1:5005",
         "WEALTH_DESK_COMMANDS_MODEL": "commands",
         "WEALTH_DESK_AGENTS_MODEL": "agents",
         "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",

@@ -14,6 +14,7 @@ from tests.host.project import hosts_own_warnings
 
 AGENT = "sub_agents/stock_explorer/config.yml"
 ADVISER = "sub_agents/advisor_booking/config.yml"
+REPORT = "sub_agents/portfolio_report/config.yml"
 BOOKING = "flows/book_advisor.yml"
 URL = "${WEALTH_DESK_MARKET_URL}"
 POLICY = "rasa_react_ext.policy.ReActPolicy"
@@ -73,8 +74,8 @@ BROKEN = {
     ),
     "settings for an agent that is not there": Broken(
         file="config.yml",
-        old=POLICY,
-        new=f"{POLICY}\n    agents:\n      stock_explorr:\n        max_steps: 4",
+        old="    agents:\n",
+        new="    agents:\n      stock_explorr:\n        max_steps: 4\n",
         line="stock_explorr",
         key="agents: stock_explorr",
         problem="no such sub agent",
@@ -303,8 +304,8 @@ BROKEN = {
     ),
 }
 
-ALONE = {"an external agent that is called with exit_if"}
-"""Mistakes that bring others with them: the agent would also need a card."""
+ALONE = {"an external agent that is called with exit_if", "a project that does not use us"}
+"""Mistakes that bring others with them: a card is missing, what our policy allows is not."""
 
 
 @pytest.fixture
@@ -343,7 +344,7 @@ def test_nothing_is_wrong_with_the_sample_and_its_agents_are_shown_as_they_would
 ) -> None:
     inspection = _inspected()
     assert inspection.findings == []
-    adviser, explorer = inspection.agents
+    adviser, portfolio, risk, explorer = inspection.agents
     assert (adviser.name, adviser.kind, adviser.flows) == (
         "advisor_booking",
         "task",
@@ -356,6 +357,9 @@ def test_nothing_is_wrong_with_the_sample_and_its_agents_are_shown_as_they_would
         "set_slot_investment_amount",
     }
     assert list(adviser.slots) == ["advisor_topic", "investment_amount"]
+    for report in (portfolio, risk):
+        assert (report.kind, report.flows) == ("external", [f"order_{report.name}"])
+        assert "ready, Reporting house (Portfolio and risk reports)" in report.servers[0]
     assert explorer.kind == "open"
     assert "task_completed" in explorer.tools
     assert "place_buy_order" not in explorer.tools
@@ -368,9 +372,19 @@ def test_nobody_is_asked_when_that_is_not_wanted(sample: Path, edit: Edit) -> No
     edit("endpoints.yml", URL, "http://127.0.0.1:9/mcp")
     inspection = _inspected(connect=False)
     assert inspection.findings == []
-    assert {server for agent in inspection.agents for server in agent.servers} == {
-        "market: not asked"
-    }
+    assert {
+        server.rpartition(": ")[2] for agent in inspection.agents for server in agent.servers
+    } == {"not asked"}
+
+
+def test_reports_that_no_channel_takes_are_told_for_each_agent(sample: Path, edit: Edit) -> None:
+    edit("credentials.yml", "rasa_react_ext.channels.TaskUpdates:\n", "")
+    found = _inspected().findings
+    assert [finding.file for finding in found] == [REPORT, REPORT.replace("portfolio", "risk")]
+    for finding in found:
+        assert (finding.level, finding.key) == ("warning", "configuration: push_notification_url")
+        assert "is waited for" in finding.problem
+        assert "rasa_react_ext.channels.TaskUpdates" in finding.fix
 
 
 def test_several_mistakes_are_found_in_one_go(sample: Path, edit: Edit) -> None:
@@ -406,8 +420,8 @@ def test_an_external_agent_that_does_not_answer_is_a_warning(sample: Path, edit:
     inspection = _inspected()
     (finding,) = (f for f in inspection.findings if f.level == "warning")
     assert (finding.file, finding.key) == (AGENT, "configuration: agent_card")
-    external = next(agent for agent in inspection.agents if agent.kind == "external")
-    assert external.flows == ["explore_stocks"]
+    external = next(agent for agent in inspection.agents if agent.name == "stock_explorer")
+    assert (external.kind, external.flows) == ("external", ["explore_stocks"])
 
 
 def _inspected(*, connect: bool = True) -> Any:
