@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from mcp.server.fastmcp import FastMCP
+from rasa.core.channels import CollectingOutputChannel
 
 from rasa_react_ext import compatibility
 from rasa_react_ext.assistant import Project, loaded, train
@@ -64,6 +66,10 @@ async def test_a_project_is_trained_loaded_and_talked_to(project: Project, tmp_p
         assert len(known) > len(more), "a conversation by this name was there before"
         restarted = await ann.say("/restart")
         assert "session_started" in [event["event"] for event in restarted]
+        assert await ann.news() == []
+        assert assistant.take_errors() == []
+        told = await assistant.conversation("cleo", CollectingOutputChannel()).say("no thanks")
+        assert [e["input_channel"] for e in told if e["event"] == "user"] == ["collector"]
     assert Path.cwd() == here
     assert str(tmp_path) not in sys.path
 
@@ -74,6 +80,20 @@ async def test_a_project_that_the_host_refuses_is_one_line(
     (tmp_path / "domain.yml").write_text("slots: [broken")
     with pytest.raises(HostError, match="cannot be trained") as refusal:
         await train(project, tmp_path)
+    assert "\n" not in str(refusal.value)
+
+
+async def test_a_flow_that_the_host_refuses_is_named_in_its_words(
+    project: Project, tmp_path: Path
+) -> None:
+    flow = tmp_path / "flows" / "nowhere.yml"
+    flow.parent.mkdir(exist_ok=True)
+    flow.write_text(
+        "flows: {nowhere: {description: Leads nowhere., steps: [{action: utter_nowhere}]}}"
+    )
+    named = replace(project, data=(*project.training_files, "flows"))
+    with pytest.raises(HostError, match=r"cannot be trained: .*nowhere") as refusal:
+        await train(named, tmp_path)
     assert "\n" not in str(refusal.value)
 
 
