@@ -24,7 +24,7 @@ NAMES = {
     "dead_letters": "Dead letters",
 }
 _TIMES = ("created_at", "reported_at", "changed_at", "since")
-_IN_JSON_ONLY = frozenset({"context_id", "deadline", "created_at"})
+_IN_JSON_ONLY = frozenset({"agent_task_id", "context_id", "deadline", "created_at"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,8 @@ def _show(console: Console, rows: Sequence[dict[str, Any]]) -> None:
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for key in keys:
-        table.add_column(key.replace("_", " "), overflow="fold")
+        # An id is there to be copied.
+        table.add_column(key.replace("_", " "), overflow="fold", no_wrap=key == "id")
     for line in cells:
         table.add_row(*line)
     console.print(table)
@@ -90,6 +91,8 @@ def _show(console: Console, rows: Sequence[dict[str, Any]]) -> None:
 def _cell(key: str, value: Any) -> Text:
     if key in _TIMES:
         return Text(_ago(value))
+    if isinstance(value, bool):
+        return Text("yes" if value else "no")
     text = " ".join(str("" if value is None else value).split())
     style = {"id": "cyan", "error": "red", "state": "yellow"}.get(key, "")
     return Text(text, style=style)
@@ -112,10 +115,7 @@ def _moment(seconds: float | None) -> str | None:
 
 
 def _remote(task: RemoteTask) -> dict[str, Any]:
-    if task.parked:
-        state = "outcome waits for the user"
-    else:
-        state = "works in the background" if task.background else "waits for the user"
+    state = "parked" if task.parked else "background" if task.background else "waiting"
     return {
         "id": task.key,
         "agent": task.agent,

@@ -12,7 +12,14 @@ from rich.console import Console
 
 from rasa_react_ext.cli.main import main
 from rasa_react_ext.cli.task_table import OpenWork, show_work
-from rasa_react_ext.store import Database, DeadLetters, Inbox, RemoteTasks, ServedTasks
+from rasa_react_ext.store import (
+    Database,
+    DeadLetters,
+    Inbox,
+    RemoteTask,
+    RemoteTasks,
+    ServedTasks,
+)
 from tests.cli.store import CONVERSATION, fill, within
 from tests.store.served import serve_a_task
 
@@ -41,8 +48,8 @@ def test_json_holds_open_tasks_and_dead_letters_of_the_projects_store(
 ) -> None:
     told = _listed(capsys)
     assert [(task["id"], task["state"]) for task in told["remote"]] == [
-        ("k1", "works in the background"),
-        ("k2", "waits for the user"),
+        ("k1", "background"),
+        ("k2", "waiting"),
     ]
     assert told["remote"][0]["agent_task_id"] == "at-1"
     assert told["remote"][0]["reported_at"] == "1970-01-01T00:00:01+00:00"
@@ -81,7 +88,7 @@ def test_other_programs_get_a_line_for_each_row(
         "k1",
         "broker",
         CONVERSATION,
-        "works in the background",
+        "background",
         "Half [done].",
     ]
     assert "Dead letters (2)" in lines
@@ -104,6 +111,15 @@ def test_a_terminal_gets_tables_in_colour(store: Path) -> None:
     assert "Half [done]." in shown
     assert "served-1" in shown
     assert "There is more: see --limit." in shown
+
+
+def test_ids_stay_whole_in_a_narrow_terminal(tmp_path: Path) -> None:
+    key = "0d9f0c3b6f4e4a0f8d3f6f0a2b1c4d5e"
+    row = RemoteTask(key=key, conversation="a2a:shop:" + "c" * 60, agent="portfolio_report")
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80, highlight=False)
+    show_work(console, OpenWork(remote=[row], served=[], letters=[], more=False))
+    assert key in screen.getvalue()
 
 
 def test_an_empty_store_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
