@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from pathlib import Path
 
 import click
@@ -36,8 +35,6 @@ def command(domain: str, data: tuple[str, ...], as_json: bool, offline: bool, pr
     no trained model. Exits with 1 when there are errors.
     """
     check_host()
-    # Model prices play no part here, and fetching them would wait for a network that may be away.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     paths = list(data) or ["flows" if Path("flows").is_dir() else "data"]
     with host_kept_quiet():
         from rasa_react_ext.host.inspection import inspect_project

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import warnings
 from collections.abc import Generator
 from typing import NoReturn
@@ -15,7 +16,12 @@ __all__ = ["host_kept_quiet", "lines_kept_quiet"]
 
 @contextlib.contextmanager
 def host_kept_quiet() -> Generator[None]:
-    """Without the host's warnings and logs while the block runs, unless `--debug` asks for them."""
+    """Without the host's warnings and logs while the block runs, unless `--debug` asks for them.
+
+    To be entered before the host is imported: its LLM layer then does not fetch prices, which
+    would wait for a network that may be away.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     if click.get_current_context().find_object(bool):
         yield
         return
