@@ -66,31 +66,12 @@ async def _turns(kind: str, card_url: str, count: int) -> None:
 async def _callers(card_url: str) -> tuple[Mapping[str, Call], Call]:
     from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
     from a2a.types import SendMessageRequest
-    from rasa.agents.agent_manager import AgentManager
-    from rasa.agents.core.types import ProtocolType
-    from rasa.agents.protocol.a2a.a2a_agent import A2AAgent
-    from rasa.core.available_agents import (
-        AgentConfig,
-        AgentConfiguration,
-        AgentInfo,
-        ProtocolConfig,
-    )
-    from rasa.core.channels import CollectingOutputChannel
     from rasa.utils.log_utils import configure_structlog
 
     from rasa_react_ext.a2a_wire import outbound_message
-    from rasa_react_ext.host.build import register
-    from rasa_react_ext.host.external.build import build_external_agents
-    from rasa_react_ext.host.settings import Settings
 
     configure_structlog(logging.WARNING)
-    config = AgentConfig(
-        agent=AgentInfo(name="remote", protocol=ProtocolConfig.A2A, description="remote"),
-        configuration=AgentConfiguration(agent_card=card_url),
-    )
-    (ours,) = build_external_agents({"remote": config}, None, Settings()).values()
-    host: Any = A2AAgent.from_config(config)
-    await host.connect()
+    ours, host = await _agents(card_url)
     http = httpx.AsyncClient(timeout=30)
     card = await A2ACardResolver(http, card_url.partition("/.well")[0]).get_agent_card()
     client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
@@ -105,21 +86,51 @@ async def _callers(card_url: str) -> tuple[Mapping[str, Call], Call]:
         async for _ in client.send_message(SendMessageRequest(message=message)):
             pass
 
-    def turn(agent: Any) -> Call:
-        async def call() -> None:
-            register({("remote", ProtocolType.A2A): agent})
-            output = await AgentManager().run_agent(
-                "remote", ProtocolType.A2A, _agent_input(), CollectingOutputChannel()
-            )
-            assert output.response_message == "Done.", output
-
-        return call
-
     async def close() -> None:
         await ours.disconnect()
         await http.aclose()
 
-    return {"bare": bare, "ours": turn(ours), "host": turn(host)}, close
+    return {"bare": bare, "ours": _turn(ours), "host": _turn(host)}, close
+
+
+async def _agents(card_url: str) -> tuple[Any, Any]:
+    """Ours and the host's, of one configuration."""
+    from rasa.agents.protocol.a2a.a2a_agent import A2AAgent
+    from rasa.core.available_agents import (
+        AgentConfig,
+        AgentConfiguration,
+        AgentInfo,
+        ProtocolConfig,
+    )
+
+    from rasa_react_ext.host.external.build import build_external_agents
+    from rasa_react_ext.host.settings import Settings
+
+    config = AgentConfig(
+        agent=AgentInfo(name="remote", protocol=ProtocolConfig.A2A, description="remote"),
+        configuration=AgentConfiguration(agent_card=card_url),
+    )
+    (ours,) = build_external_agents({"remote": config}, None, Settings()).values()
+    host: Any = A2AAgent.from_config(config)
+    await host.connect()
+    return ours, host
+
+
+def _turn(agent: Any) -> Call:
+    from rasa.agents.agent_manager import AgentManager
+    from rasa.agents.core.types import ProtocolType
+    from rasa.core.channels import CollectingOutputChannel
+
+    from rasa_react_ext.host.build import register
+
+    async def call() -> None:
+        register({("remote", ProtocolType.A2A): agent})
+        output = await AgentManager().run_agent(
+            "remote", ProtocolType.A2A, _agent_input(), CollectingOutputChannel()
+        )
+        assert output.response_message == "Done.", output
+
+    return call
 
 
 def _agent_input() -> Any:

@@ -66,17 +66,7 @@ class A2AService:
             timeout_seconds=settings.task_timeout_seconds or None,
             remembered_seconds=settings.remembered_seconds,
         )
-        policy = AddressPolicy(
-            settings.push_notification_allowed_hosts, private=settings.push_allow_private_addresses
-        )
-        key = settings.encryption_key
-        seal = Seal(None if key is None else key.get_secret_value())
-        subscriptions = Subscriptions(
-            self._pushes, policy, seal, enabled=settings.push_notifications_enabled
-        )
-        self._delivery = Delivery(
-            self._pushes, subscriptions, policy, attempts=settings.push_attempts
-        )
+        subscriptions, self._delivery = _pushing(settings, self._pushes)
         self._upkeep = Upkeep(self._tasks, self._turns, self._rows, settings)
         self._stopper = Stopper(self._tasks, self._turns, self._runner)
         self._follower = Follower(self._tasks, self._runner, self._upkeep)
@@ -178,6 +168,17 @@ def _is_ours(task: asyncio.Task[object]) -> bool:
     """Whether a task runs code of this package; the host keeps a timer for each dialogue."""
     code = getattr(task.get_coro(), "cr_code", None)
     return "rasa_react_ext" in getattr(code, "co_filename", "")
+
+
+def _pushing(settings: ServerSettings, pushes: ServedPushes) -> tuple[Subscriptions, Delivery]:
+    policy = AddressPolicy(
+        settings.push_notification_allowed_hosts, private=settings.push_allow_private_addresses
+    )
+    key = settings.encryption_key
+    seal = Seal(None if key is None else key.get_secret_value())
+    enabled = settings.push_notifications_enabled
+    subscriptions = Subscriptions(pushes, policy, seal, enabled=enabled)
+    return subscriptions, Delivery(pushes, subscriptions, policy, attempts=settings.push_attempts)
 
 
 class _Based:

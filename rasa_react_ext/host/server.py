@@ -67,11 +67,21 @@ def server_spec(
     retries = DEFAULT_RETRIES if max_retries is None else max_retries
     if reach.transport == "stdio":
         return _child(server, reach, retries, offers)
+    return _remote(server, reach.url or server.url, reach, retries, offers)
+
+
+def _remote(
+    server: AgentMCPServerConfig,
+    url: str,
+    reach: McpServerSettings,
+    retries: int,
+    offers: frozenset[Offer],
+) -> ServerSpec:
     try:
         return ServerSpec(
             name=server.name,
             transport=reach.transport,
-            url=str(resolve_environment_variables(reach.url or server.url)),
+            url=str(resolve_environment_variables(url)),
             headers=_told(reach.headers),
             auth=server_auth(server.name, server.additional_params),
             credentials_key=_credentials_key(server.additional_params),
