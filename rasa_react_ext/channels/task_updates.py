@@ -138,9 +138,13 @@ class TaskUpdates(InputChannel):
         async def stop(_: Sanic[Any, Any]) -> None:
             await self._finish()
             unmount()
+
+        @blueprint.listener("after_server_stop")
+        async def close(_: Sanic[Any, Any]) -> None:
+            # Not earlier: until here, reports are still being accepted.
             await process.current().database.aclose()
 
-        del report, health, start, stop
+        del report, health, start, stop, close
         return blueprint
 
     async def _finish(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,8 @@ BUSY_SECONDS = 10.0
 # A cancelled task waits this long for its statement; after that the connection is
 # returned to the pool without it.
 GRACE_SECONDS = 0.05
+# So long is somebody's transaction waited for when the database is closed.
+IN_USE_SECONDS = 5.0
 
 
 def store_url(text: str) -> URL:
@@ -74,6 +76,7 @@ class Database:
         # What SQLite works with: each has a thread, which outlives the loop.
         self._opened: dict[asyncio.AbstractEventLoop, WeakSet[aiosqlite.Connection]] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._in_use: set[asyncio.Future[None]] = set()
 
     def check_place(self) -> None:
         """Refuse a SQLite file that cannot be written, before anything needs it.
@@ -114,9 +117,15 @@ class Database:
             await connection.commit()
 
     async def aclose(self) -> None:
-        """Close the connections of the running loop; the database can be used again."""
+        """Close the connections of the running loop; the database can be used again.
+
+        What is in use is waited for: nobody would close it once its engine is gone.
+        """
         loop = asyncio.get_running_loop()
-        while closing := {task for task in self._closing if task.get_loop() is loop}:
+        until = loop.time() + IN_USE_SECONDS
+        while (in_use := _of(loop, self._in_use)) and loop.time() < until:
+            await asyncio.wait(in_use, timeout=until - loop.time())
+        while closing := _of(loop, self._closing):
             await asyncio.wait(closing)
         engine = self._engines.pop(loop, None)
         self._migrating.pop(loop, None)
@@ -127,6 +136,8 @@ class Database:
     @asynccontextmanager
     async def _connection(self, engine: AsyncEngine) -> AsyncGenerator[WholeConnection]:
         connection = WholeConnection(engine)
+        used: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._in_use.add(used)
         try:
             await connection.start()
             yield connection
@@ -134,7 +145,11 @@ class Database:
             task = asyncio.get_running_loop().create_task(connection.give_back())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-            await asyncio.wait({task}, timeout=GRACE_SECONDS if _is_cancelled() else None)
+            try:
+                await asyncio.wait({task}, timeout=GRACE_SECONDS if _is_cancelled() else None)
+            finally:
+                self._in_use.discard(used)
+                used.set_result(None)
 
     async def _engine(self) -> AsyncEngine:
         loop = asyncio.get_running_loop()
@@ -173,6 +188,12 @@ class Database:
             engine.sync_engine.dispose(close=False)
             for connection in self._opened.pop(loop, ()):
                 connection.stop()
+
+
+def _of(
+    loop: asyncio.AbstractEventLoop, futures: Iterable[asyncio.Future[None]]
+) -> set[asyncio.Future[None]]:
+    return {future for future in futures if future.get_loop() is loop}
 
 
 def _is_cancelled() -> bool:

@@ -176,3 +176,23 @@ async def test_closing_waits_for_statements_of_cancelled_tasks(tmp_path: Path) -
         await asyncio.wait({task})
     with anyio.fail_after(30):
         await database.aclose()
+
+
+async def test_closing_waits_for_whoever_is_in_the_middle_of_a_transaction(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "agents.db"))
+    begun, leave = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        async with database.transaction():
+            begun.set()
+            await leave.wait()
+
+    async with asyncio.timeout(10):
+        working = asyncio.create_task(work())
+        await begun.wait()
+        closing_it = asyncio.create_task(database.aclose())
+        await asyncio.sleep(0)
+        assert not closing_it.done()
+        leave.set()
+        await closing_it
+    assert working.done()
