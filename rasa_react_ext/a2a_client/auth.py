@@ -8,7 +8,7 @@ import httpx
 
 from rasa_react_ext.errors import PeerError
 
-__all__ = ["RenewingAuth", "signed_headers"]
+__all__ = ["RenewingAuth"]
 
 _Flow = AsyncGenerator[httpx.Request, httpx.Response]
 
@@ -55,32 +55,42 @@ class RenewingAuth(httpx.Auth):
                 return
             self.renew(scheme)
 
+    async def headers(self, url: str) -> dict[str, str]:
+        """The headers with which the scheme signs a call; for transports that are not HTTP.
+
+        Raises:
+            PeerError: The scheme failed; the text holds no secret.
+        """
+        request = httpx.Request("POST", url if "://" in url else f"https://{url}")
+        before = dict(request.headers)
+        flow = self._scheme.async_auth_flow(request)
+        try:
+            signed = await self._step(flow, None)
+        finally:
+            await flow.aclose()
+        after = signed.headers if signed is not None else request.headers
+        return {key: value for key, value in after.items() if before.get(key) != value}
+
     async def _step(self, flow: _Flow, response: httpx.Response | None) -> httpx.Request | None:
         """The next request of the scheme, or None at its end."""
         try:
             return await (flow.asend(response) if response is not None else anext(flow))
         except StopAsyncIteration:
             return None
-        except httpx.HTTPError as error:
-            raise PeerError(self._agent, f"cannot authenticate: {_safe(error)}") from error
         except Exception as error:
             # Somebody's scheme may raise anything, with secrets in the text.
-            raise PeerError(self._agent, f"cannot authenticate: {type(error).__name__}") from error
+            raise PeerError(
+                self._agent,
+                f"Agent {self._agent!r} cannot be called: cannot authenticate: {_safe(error)}. "
+                "Check auth in its config.yml.",
+            ) from error
 
 
-async def signed_headers(scheme: httpx.Auth, url: str) -> dict[str, str]:
-    """The headers with which a scheme signs a request; for transports that are not HTTP."""
-    request = httpx.Request("POST", url if "://" in url else f"https://{url}")
-    before = dict(request.headers)
-    flow = scheme.async_auth_flow(request)
-    try:
-        signed = await anext(flow)
-    finally:
-        await flow.aclose()
-    return {key: value for key, value in signed.headers.items() if before.get(key) != value}
-
-
-def _safe(error: httpx.HTTPError) -> str:
-    if isinstance(error, httpx.HTTPStatusError):
-        return f"the token endpoint answered HTTP {error.response.status_code}"
-    return f"the token endpoint cannot be reached ({type(error).__name__})"
+def _safe(error: Exception) -> str:
+    # The host's scheme wraps what kept it from the token endpoint.
+    cause = error if isinstance(error, httpx.HTTPError) else error.__cause__
+    if isinstance(cause, httpx.HTTPStatusError):
+        return f"the token endpoint answered HTTP {cause.response.status_code}"
+    if isinstance(cause, httpx.HTTPError):
+        return f"the token endpoint cannot be reached ({type(cause).__name__})"
+    return type(error).__name__

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 import anyio
 import httpx
 
+from rasa_react_ext.a2a_client.fault import is_untrusted, untrusted_error
 from rasa_react_ext.a2a_client.signature import check_signature
 from rasa_react_ext.a2a_client.spec import AgentSpec
 from rasa_react_ext.a2a_wire import AgentCard, card_from_json
@@ -118,6 +119,8 @@ async def _get(spec: AgentSpec, client: httpx.AsyncClient, address: str) -> tupl
                         )
                 return response.status_code, bytes(body)
     except (httpx.HTTPError, TimeoutError) as error:
+        if is_untrusted(f"{error}"):
+            raise untrusted_error(spec.name) from error
         raise ConnectionLostError(
             spec.name,
             f"Agent {spec.name!r} cannot be reached at {_shown(address)} "

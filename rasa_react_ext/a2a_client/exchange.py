@@ -19,7 +19,7 @@ from a2a.types import (
     TaskPushNotificationConfig,
 )
 
-from rasa_react_ext.a2a_client.fault import Fault, read_fault
+from rasa_react_ext.a2a_client.fault import Fault, read_fault, untrusted_error
 from rasa_react_ext.a2a_client.lane import Lane
 from rasa_react_ext.a2a_client.spec import AgentSpec, Patience, PushTarget
 from rasa_react_ext.a2a_client.update import (
@@ -145,7 +145,7 @@ class Exchange:
         """Whether the message surely began nothing and has another chance.
 
         Raises:
-            PeerError: The agent refused the message.
+            PeerError: The agent refused the message, or is not trusted.
             ConnectionLostError: The agent could not be reached often enough.
         """
         if fault.began:
@@ -157,6 +157,8 @@ class Exchange:
         if (fault.closed or fault.gone) and self._message.task_id:
             self._message.task_id = ""
             return True
+        if fault.untrusted:
+            raise untrusted_error(self._spec.name)
         if fault.refused:
             raise PeerError(
                 self._spec.name, f"Agent {self._spec.name!r} refused the message: {fault.text}."

@@ -20,7 +20,9 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 
-__all__ = ["Fault", "read_fault"]
+from rasa_react_ext.errors import PeerError
+
+__all__ = ["Fault", "is_untrusted", "read_fault", "untrusted_error"]
 
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _MOVED_STATUS = frozenset({301, 302, 303, 307, 308, 404})
@@ -45,6 +47,7 @@ class Fault:
         status: HTTP status, or what it would be over gRPC; 0 if none came.
         gone: Whether the agent knows no such task.
         closed: Whether the agent says that the task takes no further message.
+        untrusted: Whether the agent showed a certificate that nobody trusted vouches for.
     """
 
     text: str
@@ -53,11 +56,29 @@ class Fault:
     status: int = 0
     gone: bool = False
     closed: bool = False
+    untrusted: bool = False
 
     @property
     def moved(self) -> bool:
         """Whether nobody serves this method at this address; the card may tell a new one."""
         return self.status in _MOVED_STATUS
+
+
+_UNTRUSTED = Fault(text="its certificate is not trusted", began=False, untrusted=True)
+
+
+def is_untrusted(said: str) -> bool:
+    """Whether a failed connection was the certificate's fault; both TLS libraries say so."""
+    return "CERTIFICATE_VERIFY_FAILED" in said
+
+
+def untrusted_error(agent: str) -> PeerError:
+    """What to do about an agent whose certificate is not trusted."""
+    return PeerError(
+        agent,
+        f"Agent {agent!r} showed a certificate that is not trusted, or not one for its address. "
+        "Name the PEM file of its authority as ca_file of this agent in the ReActPolicy entry.",
+    )
 
 
 def read_fault(error: Exception) -> Fault:
@@ -69,10 +90,8 @@ def read_fault(error: Exception) -> Fault:
         return _grpc(cause)
     if isinstance(cause, httpx.HTTPStatusError):
         return _http(cause.response.status_code)
-    if isinstance(cause, _NOT_SENT):
-        return Fault(text=f"no connection ({cause or type(cause).__name__})", began=False)
     if isinstance(cause, httpx.HTTPError):
-        return Fault(text=f"the connection broke ({type(cause).__name__})")
+        return _broken(cause)
     return Fault(text=f"{type(error).__name__}: {error}")
 
 
@@ -90,6 +109,14 @@ def _answer(error: A2AError) -> Fault:
     )
 
 
+def _broken(error: httpx.HTTPError) -> Fault:
+    if not isinstance(error, _NOT_SENT):
+        return Fault(text=f"the connection broke ({type(error).__name__})")
+    if is_untrusted(f"{error}"):
+        return _UNTRUSTED
+    return Fault(text=f"no connection ({error or type(error).__name__})", began=False)
+
+
 def _http(status: int) -> Fault:
     refused = status in _REFUSED_STATUS
     return Fault(
@@ -100,6 +127,8 @@ def _http(status: int) -> Fault:
 def _grpc(error: grpc.aio.AioRpcError) -> Fault:
     code, details = error.code(), error.details() or ""
     if code is grpc.StatusCode.UNAVAILABLE and "failed to connect" in details.lower():
+        if is_untrusted(details):
+            return _UNTRUSTED
         return Fault(text="no connection", began=False)
     if code in _GRPC_REFUSED:
         status = _GRPC_REFUSED[code]

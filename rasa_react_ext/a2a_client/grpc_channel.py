@@ -17,11 +17,18 @@ _OPTIONS = (
 )
 
 
-def open_channel(url: str) -> aio.Channel:
-    """A channel to the address in a card."""
+def open_channel(url: str, authorities: str | None = None) -> aio.Channel:
+    """A channel to the address in a card.
+
+    Args:
+        url: The address.
+        authorities: PEM of those who may vouch for it; None means the usual ones.
+    """
     target, encrypted = target_of(url)
     if encrypted:
-        return aio.secure_channel(target, grpc.ssl_channel_credentials(), options=_OPTIONS)
+        roots = authorities.encode() if authorities is not None else None
+        trusting = grpc.ssl_channel_credentials(root_certificates=roots)
+        return aio.secure_channel(target, trusting, options=_OPTIONS)
     return aio.insecure_channel(target, options=_OPTIONS)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import TypeVar, cast
 
 import httpx
@@ -20,7 +22,7 @@ from a2a.types import (
 )
 from a2a.utils.constants import TransportProtocol
 
-from rasa_react_ext.a2a_client.auth import RenewingAuth, signed_headers
+from rasa_react_ext.a2a_client.auth import RenewingAuth
 from rasa_react_ext.a2a_client.card_source import is_address, read_card
 from rasa_react_ext.a2a_client.fault import read_fault
 from rasa_react_ext.a2a_client.grpc_channel import open_channel
@@ -52,6 +54,7 @@ class Lane:
         self._auth = RenewingAuth(spec.name, spec.make_auth) if spec.make_auth else None
         self._http = httpx.AsyncClient(
             auth=self._auth,
+            verify=_trust(spec.authorities),
             timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, spec.timeout_seconds)),
             limits=httpx.Limits(
                 max_connections=None,
@@ -103,7 +106,7 @@ class Lane:
             streaming=streaming,
             supported_protocol_bindings=list(TRANSPORTS),
             accepted_output_modes=list(_MODES),
-            grpc_channel_factory=open_channel,
+            grpc_channel_factory=partial(open_channel, authorities=self._spec.authorities),
         )
         return ClientFactory(config).create(card)
 
@@ -208,7 +211,7 @@ class Lane:
         """Credentials for calls that do not go through the HTTP client."""
         if self._auth is None or not self._over_grpc:
             return None
-        headers = await signed_headers(self._auth.scheme, self._url)
+        headers = await self._auth.headers(self._url)
         return ClientCallContext(service_parameters=headers)
 
     @property
@@ -238,6 +241,13 @@ class Lane:
         # which closes them from the outside in, one turn of the loop after the other.
         for _ in range(FINALIZER_TURNS):
             await asyncio.sleep(0)
+
+
+def _trust(authorities: str | None) -> ssl.SSLContext:
+    """Who may vouch for the agent; where nobody is named, those of the environment."""
+    if authorities is None:
+        return httpx.create_ssl_context()
+    return ssl.create_default_context(cadata=authorities)
 
 
 def _generator(stream: AsyncIterator[StreamResponse]) -> AsyncGenerator[StreamResponse]:

@@ -25,6 +25,8 @@ class AgentSpec:
         card_key: Key the card must be signed with: PEM, JSON Web Key (Set), or a shared
             secret. None does not look at signatures.
         card_algorithms: Signature algorithms that are accepted.
+        authorities: PEM of the authorities that may vouch for the agent, on every transport.
+            None means the usual ones.
     """
 
     name: str
@@ -35,6 +37,7 @@ class AgentSpec:
     card_seconds: float = 3600.0
     card_key: str | None = None
     card_algorithms: Sequence[str] = ("ES256", "RS256")
+    authorities: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -116,6 +116,11 @@ class AgentSettings(ToolSettings):
         description="Key that an external agent's card must be signed with: PEM, JSON Web Key "
         "(Set) or shared secret, best as ${VARIABLE}. Default: signatures are not looked at.",
     )
+    ca_file: str | None = Field(
+        default=None,
+        description="PEM file of the authorities that may vouch for an external agent's "
+        "certificate, for its card and every transport. Default: the usual ones.",
+    )
     card_refresh_seconds: PositiveFloat | None = Field(
         default=None, description="Age at which an agent's card is read again. Default: 3600."
     )
@@ -149,6 +154,7 @@ EXTERNAL_KEYS = frozenset(
     {
         "share",
         "card_key",
+        "ca_file",
         "card_refresh_seconds",
         "busy",
         "hold",

@@ -11,8 +11,9 @@ import contextlib
 import json
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -68,6 +69,8 @@ class Remote:
         silent_after: Send nothing more in a stream after this many events; once.
         fail_next: HTTP statuses to answer next requests of a JSON-RPC method with.
         token: Bearer token that is demanded, if any.
+        accepts: Says of the headers of a request whether they are good enough.
+        certificate: Files of certificate and key; with them all is encrypted.
         own_context: Context that answers come from, whatever was asked for.
     """
 
@@ -84,6 +87,8 @@ class Remote:
     silent_after: int | None = None
     fail_next: dict[str, list[int]] = field(default_factory=dict)
     token: str | None = None
+    accepts: Callable[[Mapping[str, str]], bool] | None = None
+    certificate: tuple[str, str] | None = None
     own_context: str | None = None
     card_changes: dict[str, Any] = field(default_factory=dict)
     card_paths: tuple[str, ...] = ("/.well-known/agent-card.json",)
@@ -95,10 +100,28 @@ class Remote:
     handler: DefaultRequestHandler | None = None
 
     @property
+    def scheme(self) -> str:
+        """How it is spoken to."""
+        return "https" if self.certificate else "http"
+
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """Whether a caller with these headers may come in."""
+        if self.token is not None and headers.get("authorization") != f"Bearer {self.token}":
+            return False
+        return self.accepts is None or self.accepts(headers)
+
+    def serve(self, app: Callable[[], Asgi]) -> Served:
+        """Serve an application of its own."""
+        if self.certificate is None:
+            return Served(app, "")
+        cert_file, key_file = self.certificate
+        return Served(app, "", ssl_certfile=cert_file, ssl_keyfile=key_file)
+
+    @property
     def url(self) -> str:
         """Base address."""
         assert self.served is not None
-        return f"http://127.0.0.1:{self.served.port}"
+        return f"{self.scheme}://127.0.0.1:{self.served.port}"
 
     @property
     def card_url(self) -> str:
@@ -107,7 +130,10 @@ class Remote:
 
     def card(self) -> AgentCard:
         """The card, as it is served."""
-        where = f"127.0.0.1:{self.grpc_port}" if self.binding == "GRPC" else f"{self.url}/rpc"
+        where = f"{self.url}/rpc"
+        if self.binding == "GRPC":
+            where = f"127.0.0.1:{self.grpc_port}"
+            where = f"https://{where}" if self.certificate else where
         return AgentCard(
             name="remote",
             description="Does what it is told.",
@@ -319,7 +345,7 @@ class _Faulty:
         remote = self._remote
         headers = {key.decode(): value.decode() for key, value in scope["headers"]}
         remote.headers.append(headers)
-        if remote.token is not None and headers.get("authorization") != f"Bearer {remote.token}":
+        if not remote.knows(headers):
             await _answer(send, 401, {"error": "who are you?"})
         elif scope["path"] in remote.card_paths:
             await _answer(send, 200, remote.card_json())
@@ -380,7 +406,7 @@ async def _answer(send: Send, status: int, content: Any) -> None:
 def remote(**settings: Any) -> Iterator[Remote]:
     """Serve an agent over HTTP."""
     agent = Remote(**settings)
-    agent.served = Served(agent.app, "")
+    agent.served = agent.serve(agent.app)
     agent.served.start()
     try:
         yield agent
@@ -393,7 +419,7 @@ def grpc_remote(**settings: Any) -> Iterator[Remote]:
     """Serve an agent over gRPC, its card over HTTP."""
     agent = Remote(binding="GRPC", grpc_port=free_port(), **settings)
     with _grpc_server(agent), contextlib.ExitStack() as stack:
-        agent.served = Served(lambda: _Faulty(agent, Starlette()), "")
+        agent.served = agent.serve(lambda: _Faulty(agent, Starlette()))
         agent.served.start()
         stack.callback(agent.served.stop)
         yield agent
@@ -404,13 +430,19 @@ def _grpc_server(agent: Remote) -> Iterator[None]:
     started, stop = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
+    credentials = _credentials(agent)
+
     async def serve() -> None:
-        agent.served = Served(agent.app, "")
+        agent.served = agent.serve(agent.app)
         handler = _handler(agent, httpx.AsyncClient(trust_env=False))
         server = grpc.aio.server(interceptors=[_Token(agent)])
         a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler), server)
-        server.add_insecure_port(f"127.0.0.1:{agent.grpc_port}")
+        address = f"127.0.0.1:{agent.grpc_port}"
+        if credentials is None:
+            server.add_insecure_port(address)
+        else:
+            server.add_secure_port(address, credentials)
         await server.start()
         loops.append(asyncio.get_running_loop())
         started.set()
@@ -429,6 +461,13 @@ def _grpc_server(agent: Remote) -> Iterator[None]:
         assert not thread.is_alive()
 
 
+def _credentials(agent: Remote) -> grpc.ServerCredentials | None:
+    if agent.certificate is None:
+        return None
+    chain, key = (Path(file).read_bytes() for file in agent.certificate)
+    return grpc.ssl_server_credentials([(key, chain)])
+
+
 class _Token(grpc.aio.ServerInterceptor):
     """Demands the token in the metadata of each call."""
 
@@ -439,8 +478,7 @@ class _Token(grpc.aio.ServerInterceptor):
         """Refuse calls without it."""
         given = dict(details.invocation_metadata)
         self._agent.headers.append(given)
-        wanted = self._agent.token
-        if wanted is None or given.get("authorization") == f"Bearer {wanted}":
+        if self._agent.knows(given):
             return await continuation(details)
 
         async def refuse(_: Any, context: Any) -> Any:

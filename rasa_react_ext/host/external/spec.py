@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+import ssl
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -29,6 +32,12 @@ __all__ = ["agent_spec", "auth_header", "check_push_url"]
 TIMEOUT_SECONDS = 30.0
 MAX_RETRIES = 5
 _ASYMMETRIC = ("ES256", "ES384", "RS256", "PS256", "EdDSA")
+_SECRET_FIX = "Write api_key and client_secret as ${NAME_OF_A_VARIABLE}."
+_TOKEN_FIX = (
+    "Write api_key: ${NAME_OF_A_VARIABLE}, which sends the same header: the host fills in the "
+    "variable of token before anybody can see that there was one."
+)
+_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _SYMMETRIC = ("HS256", "HS512")
 
 
@@ -59,6 +68,7 @@ def agent_spec(config: AgentConfig, settings: AgentSettings) -> AgentSpec:
         make_auth=_auth_maker(name, configuration.auth),
         card_seconds=settings.card_refresh_seconds or 3600.0,
         card_key=str(resolve_environment_variables(key)) if key else None,
+        authorities=_authorities(name, settings.ca_file),
         card_algorithms=_ASYMMETRIC if key is None or _is_public(key) else _SYMMETRIC,
     )
 
@@ -80,6 +90,31 @@ def _check_numbers(name: str, configuration: AgentConfiguration) -> None:
     warn_if_clamped(name, "max_polling_time", configuration.max_polling_time)
 
 
+def _authorities(name: str, path: str | None) -> str | None:
+    """The PEM text of a file of authorities, proved to be usable."""
+    if path is None:
+        return None
+    problem = "there is no such file."
+    try:
+        text = Path(str(resolve_environment_variables(path))).read_text(encoding="utf-8")
+        certificates = "\n".join(_CERTIFICATE.findall(text))
+        if not certificates:
+            raise ValueError(path)
+        ssl.create_default_context(cadata=certificates)
+    except FileNotFoundError as error:
+        cause: Exception = error
+    except (OSError, ValueError) as error:
+        problem, cause = "the file holds no certificates in PEM.", error
+    else:
+        return certificates
+    raise ConfigurationError(
+        file="config.yml or endpoints.yml",
+        key=f"agents: {name}: ca_file",
+        problem=problem,
+        fix="Give the path of a PEM file from the folder the assistant is started in.",
+    ) from cause
+
+
 def _auth_maker(name: str, auth: Mapping[str, Any] | None) -> Any:
     """Makes the configured scheme anew, so that a cached token is not used twice."""
     if not auth:
@@ -92,11 +127,11 @@ def _auth_maker(name: str, auth: Mapping[str, Any] | None) -> Any:
             name,
             "auth",
             "a secret stands there in plain text.",
-            "Write api_key, token and client_secret as ${NAME_OF_A_VARIABLE}.",
+            _TOKEN_FIX if "token" in settings else _SECRET_FIX,
         ) from error
 
     def make() -> httpx.Auth:
-        manager = AgentAuthManager.load_auth(settings)
+        manager = AgentAuthManager.load_auth(_with_address(settings))
         assert manager is not None
         return manager.get_auth()
 
@@ -107,9 +142,18 @@ def _auth_maker(name: str, auth: Mapping[str, Any] | None) -> Any:
             name,
             "auth",
             f"it cannot be used ({type(error.__cause__ or error).__name__}).",
-            "Write one of api_key, token, oauth (client_id, client_secret, token_url) or module.",
+            "Write one of api_key, oauth (client_id, client_secret, token_url) or module.",
         ) from error
     return make
+
+
+def _with_address(auth: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with `token_url` filled in, which the host's scheme takes as it is written."""
+    oauth = auth.get("oauth")
+    if not isinstance(oauth, Mapping) or not oauth.get("token_url"):
+        return dict(auth)
+    address = resolve_environment_variables(str(oauth["token_url"]))
+    return {**auth, "oauth": {**oauth, "token_url": address}}
 
 
 def auth_header(auth: Mapping[str, Any] | None) -> str | None:
