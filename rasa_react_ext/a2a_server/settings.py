@@ -114,6 +114,12 @@ class GrpcSettings(_Strict):
     certificate_path: str | None = Field(default=None, description="PEM chain; with the key: TLS.")
     private_key_path: str | None = Field(default=None, description="PEM private key.")
 
+    @model_validator(mode="after")
+    def _is_encrypted_or_not(self) -> GrpcSettings:
+        if (self.certificate_path is None) != (self.private_key_path is None):
+            raise ValueError("TLS needs both `certificate_path` and `private_key_path`")
+        return self
+
 
 class ServerSettings(_Strict):
     """The channel's entry; the first ten keys are those of the host's block."""

@@ -108,13 +108,20 @@ class A2AServer(InputChannel):
         if agent is not None:
             check_sessions(agent)
             with refusing():
-                check_processes(agent)
+                check_processes(agent, database)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stop = asyncio.Event()
         self._serving = asyncio.create_task(
             self._serve(service, database, started), name="a2a server"
         )
-        await started
+        try:
+            with refusing():
+                await started
+        except BaseException:
+            # What was opened is closed before the host learns that the start failed.
+            self._stop.set()
+            await asyncio.wait({self._serving})
+            raise
 
     async def _serve(
         self, service: A2AService, database: Database, started: asyncio.Future[None]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
 from a2a.client import Client, ClientConfig, ClientFactory
+from a2a.client.errors import A2AClientError
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
@@ -20,23 +22,37 @@ from a2a.types import (
     a2a_pb2_grpc,
 )
 
+from rasa_react_ext.errors import ConfigurationError
+from tests.a2a_client.certificate import certificate
 from tests.a2a_server.serving import message, rpc, send, server, state_of, task_of
 
 KEYS = {"api_key": {"keys": {"anna": "key-a", "bert": "key-b"}}}
 
 
 @asynccontextmanager
-async def grpc_client(port: int, version: str) -> AsyncIterator[Client]:
+async def grpc_client(
+    port: int, version: str, *, authority: str | None = None
+) -> AsyncIterator[Client]:
+    """The public client, encrypted where the PEM file of an authority is named."""
     address = f"127.0.0.1:{port}"
     card = AgentCard(name="bot", capabilities=AgentCapabilities(streaming=True))
     card.supported_interfaces.append(
         AgentInterface(url=address, protocol_binding="GRPC", protocol_version=version)
     )
-    config = ClientConfig(
-        supported_protocol_bindings=["GRPC"], grpc_channel_factory=grpc.aio.insecure_channel
-    )
+    credentials = authority and _trusting(authority)
+
+    def channel(url: str) -> grpc.aio.Channel:
+        if not credentials:
+            return grpc.aio.insecure_channel(url)
+        return grpc.aio.secure_channel(url, credentials)
+
+    config = ClientConfig(supported_protocol_bindings=["GRPC"], grpc_channel_factory=channel)
     async with ClientFactory(config).create(card) as made:
         yield made
+
+
+def _trusting(cert_file: str) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(root_certificates=Path(cert_file).read_bytes())
 
 
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
@@ -71,8 +87,47 @@ async def test_callers_over_grpc_prove_who_they_are(
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await stub.SendMessage(request)
         assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            [event async for event in stub.SendStreamingMessage(request)]
+        assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
         sent = await stub.SendMessage(request, metadata=[("x-api-key", "key-a")])
         assert [turn.caller for turn in served.bot.runs] == ["anna"]
         with pytest.raises(grpc.aio.AioRpcError) as unknown:
             await stub.GetTask(GetTaskRequest(id=sent.task.id), metadata=[("x-api-key", "key-b")])
         assert unknown.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_an_encrypted_port_answers_those_who_trust_it_and_nobody_in_plain_words(
+    free_port: Callable[[], int], tmp_path: Path
+) -> None:
+    port = free_port()
+    cert_file, key_file = certificate(tmp_path)
+    stranger, _ = certificate(tmp_path, "stranger")
+    settings = {"port": port, "certificate_path": cert_file, "private_key_path": key_file}
+    async with server(str(tmp_path / "store.db"), grpc=settings) as served:
+        async with grpc_client(port, "1.0", authority=cert_file) as made:
+            events = await send(made, "hello", context_id="c")
+            assert events[-1].status_update.status.state == 3
+        for authority in (stranger, None):
+            async with grpc_client(port, "1.0", authority=authority) as made:
+                with pytest.raises(A2AClientError, match="failed to connect"):
+                    await send(made, "hello", context_id="d")
+    assert len(served.bot.runs) == 1
+
+
+@pytest.mark.parametrize("missing", [True, False])
+async def test_a_port_with_files_that_are_no_certificate_is_refused(
+    free_port: Callable[[], int], tmp_path: Path, missing: bool
+) -> None:
+    path = tmp_path / "cert.pem"
+    if not missing:
+        path.write_text("no certificate")
+    settings = {
+        "port": free_port(),
+        "certificate_path": str(path),
+        "private_key_path": str(path),
+    }
+    with pytest.raises(ConfigurationError, match="readable files") as refused:
+        async with server(str(tmp_path / "store.db"), grpc=settings):
+            pass
+    assert refused.value.key.endswith("grpc")

@@ -41,6 +41,8 @@ def test_the_hosts_keys_are_taken_as_they_are() -> None:
         ({"description": "x", "push_notification_allowed_hosts": []}, "allowed_hosts"),
         ({"description": "x", "push_allow_private_addresses": True}, "allowed_hosts"),
         ({"description": "x", "path": "a2a"}, "path"),
+        ({"description": "x", "grpc": {"port": 1, "certificate_path": "c"}}, "private_key_path"),
+        ({"description": "x", "grpc": {"port": 1, "private_key_path": "k"}}, "certificate_path"),
     ],
 )
 def test_a_wrong_entry_is_refused(entry: dict[str, Any], said: str) -> None:

@@ -10,13 +10,14 @@ import structlog
 from rasa.constants import ENV_SANIC_WORKERS
 from rasa.core.agent import Agent
 from rasa.core.config.configuration import Configuration
-from rasa.core.lock_store import RedisLockStore
+from rasa.core.lock_store import InMemoryLockStore, RedisLockStore
 from rasa.core.tracker_stores.tracker_store import InMemoryTrackerStore
 from rasa.exceptions import ValidationError
 from rasa.shared.utils.yaml import read_config_file
 
 from rasa_react_ext.a2a_server.settings import CHANNEL, HOST_KEYS
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.store import Database
 
 __all__ = ["check_block", "check_processes", "check_sessions"]
 
@@ -46,8 +47,12 @@ def check_block() -> None:
     )
 
 
-def check_processes(agent: Agent) -> None:
-    """Refuse several workers that would not share dialogues; warn of locks that leak.
+def check_processes(agent: Agent, database: Database) -> None:
+    """Refuse several workers that would not share dialogues; warn of what is badly shared.
+
+    Args:
+        agent: The host's agent.
+        database: Where tasks are kept.
 
     Raises:
         ConfigurationError: The tracker store is the memory of each process.
@@ -55,6 +60,8 @@ def check_processes(agent: Agent) -> None:
     workers = os.environ.get(ENV_SANIC_WORKERS, "1")
     if not workers.isdigit() or int(workers) < 2:
         return
+    if isinstance(agent.lock_store, InMemoryLockStore):
+        return  # the host then starts one worker, and says so
     tracker_store = getattr(agent.tracker_store, "_tracker_store", agent.tracker_store)
     if isinstance(tracker_store, InMemoryTrackerStore):
         raise ConfigurationError(
@@ -69,6 +76,13 @@ def check_processes(agent: Agent) -> None:
             event_info="The lock store `redis` is not atomic: two workers may answer one "
             "conversation at once. Use `concurrent_redis` or "
             "`rasa_react_ext.locks.PostgresLockStore`.",
+        )
+    if database.url.get_backend_name() == "sqlite":
+        _log.warning(
+            "rasa_react_ext.a2a_server.store_is_a_file",
+            event_info=f"{workers} workers write to one SQLite file, one after the other, and "
+            "replicas elsewhere do not see it. Name a PostgreSQL database under "
+            "`rasa_react_ext: store:` in endpoints.yml.",
         )
 
 
