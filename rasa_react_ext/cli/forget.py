@@ -55,7 +55,7 @@ async def _forget(sender: str, store: str | None, traces: Path | None, *, yes: b
         rows = sum((await data.forget()).values())
         for file in files:
             file.unlink(missing_ok=True)
-    click.echo(f"Deleted {rows} rows and {len(files)} files of {sender!r}.")
+    click.echo(f"Deleted of {sender!r}: rows {rows}, files {len(files)}.")
     return ExitCode.DONE
 
 

@@ -6,6 +6,7 @@ Starts what `rasa_react_ext.testing` has; decides nothing about answers.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -43,7 +44,12 @@ def _served(function: Function) -> Function:
     """The parameters that all three have."""
     for decorate in (
         click.argument("run", nargs=-1, metavar="[-- COMMAND...]"),
-        click.option("--port", type=int, default=0, help="Loopback port; 0 takes a free one."),
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=0,
+            help="Loopback port; 0 takes a free one.",
+        ),
         click.option(
             "--url-env",
             multiple=True,
@@ -86,8 +92,14 @@ def _recorded(function: Function) -> Function:
 @_served
 def serve(script: Path, profile: str, request_log: Path | None, quiet: bool, **served: Any) -> int:
     """Answer by the rules of SCRIPT, a YAML file."""
-    from rasa_react_ext.testing import ScriptedModel
+    from rasa_react_ext.testing import PROFILES, ScriptedModel
 
+    if profile not in PROFILES:
+        near = difflib.get_close_matches(profile, PROFILES, n=1)
+        meant = f"Did you mean {near[0]!r}?" if near else f"Profiles: {', '.join(PROFILES)}."
+        raise click.BadParameter(
+            f"there is no profile {profile!r}. {meant}", param_hint="--profile"
+        )
     model = ScriptedModel(
         script, profile=profile, request_log=request_log, on_answer=_reporter(quiet)
     )

@@ -27,5 +27,6 @@ def command(record: Path, output: Path | None) -> None:
     """
     page = build_page(read_record(record), title=f"Conversation {record.stem}")
     target = output or record.with_suffix(".html")
+    target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(page, encoding="utf-8")
     click.echo(f"Wrote {target}")

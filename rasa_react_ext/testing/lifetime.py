@@ -109,9 +109,10 @@ def _listen(port: int) -> socket.socket:
         if sys.platform != "win32":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((_HOST, port))
-    except OSError:
+    except OSError as error:
         bound.close()
-        raise
+        # Named, so that a message made of the error says which port it was.
+        raise type(error)(error.errno, error.strerror, f"{_HOST}:{port}") from error
     return bound
 
 

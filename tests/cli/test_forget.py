@@ -44,7 +44,7 @@ def test_rows_of_every_kind_are_told_and_deleted_with_the_record(
     assert "     1  reports of remote agents\n" in shown.out
     assert "     1  served tasks\n" in shown.out
     assert "calls in the journal" not in shown.out
-    assert "Deleted 10 rows and 2 files" in shown.out
+    assert "rows 10, files 2." in shown.out
     assert "3 of the tasks have not ended." in shown.err
     assert _left(store) == 0
     assert [file.name for file in Path("traces").iterdir()] == ["other.jsonl"]
@@ -87,10 +87,10 @@ def test_a_folder_of_records_is_named_beside_another_store(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["forget", CONVERSATION, "--store", "s.db", "--yes"]) == 0
-    assert "Deleted 10 rows and 0 files" in capsys.readouterr().out
+    assert "rows 10, files 0." in capsys.readouterr().out
     given = ["--store", "s.db", "--traces", "traces", "--yes"]
     assert main(["forget", CONVERSATION, *given]) == 0
-    assert "Deleted 0 rows and 2 files" in capsys.readouterr().out
+    assert "rows 0, files 2." in capsys.readouterr().out
 
 
 def test_without_a_store_nothing_is_deleted(

@@ -154,8 +154,10 @@ def test_a_signal_ends_the_command_too(script: Path) -> None:
     ("arguments", "code", "said"),
     [
         (["serve", "no.yml"], 3, "no.yml: rules: the script cannot be read"),
-        (["serve", "{script}", "--profile", "odd"], 3, "there is no provider profile 'odd'"),
-        (["serve", "{script}", "--port", "{taken}"], 6, "in use"),
+        (["serve", "{script}", "--profile", "odd"], 2, "there is no profile 'odd'. Profiles: "),
+        (["serve", "{script}", "--profile", "openia"], 2, "Did you mean 'openai'?"),
+        (["serve", "{script}", "--port", "99999"], 2, "0<=x<=65535"),
+        (["serve", "{script}", "--port", "{taken}"], 6, "in use: '127.0.0.1:{taken}'"),
         (["serve", "{script}", "--", "no-such-program"], 3, "no-such-program"),
         (["record", "tape", "--upstream", "api.example"], 3, "'api.example' is no base URL"),
         (["record", "{script}", "--upstream", "http://x"], 3, "this is a file"),
@@ -170,6 +172,6 @@ def test_what_cannot_work_is_one_line_and_a_code(
         values = {"script": script, "taken": other.url.rpartition(":")[2]}
         assert main(["model", *[argument.format(**values) for argument in arguments]]) == code
     shown = capsys.readouterr().err
-    assert said in shown
+    assert said.format(**values) in shown
     assert shown.startswith("Error: ")
     assert shown.count("\n") == 1
