@@ -12,7 +12,7 @@ from mcp import types
 from mcp.shared.exceptions import McpError
 from pydantic import ValidationError
 
-from rasa_react_ext.errors import ConnectionLostError, PeerError
+from rasa_react_ext.errors import ConnectionLostError, OutcomeUnknownError, PeerError
 from rasa_react_ext.mcp_pool.connection import Connection
 from rasa_react_ext.mcp_pool.event import EventKind, PoolEvent, Report
 from rasa_react_ext.mcp_pool.owner import OpenSession
@@ -77,13 +77,19 @@ class Catalogue:
         change = self.connection.changes  # one that comes during the reading counts again
         try:
             async with asyncio.timeout(_LIST_SECONDS):
-                self._tools = await self._read(session)
+                try:
+                    tools = await self._read(session)
+                except (ConnectionLostError, OutcomeUnknownError):
+                    # Reading changes nothing, so what was cut off may be asked again.
+                    session = await self.connection.session()
+                    tools = await self._read(session)
         except (PeerError, McpError, TimeoutError) as error:
             self._failure = str(error) or f"no answer within {_LIST_SECONDS:g} s"
             self._failed_on = session
             self._not_before = asyncio.get_running_loop().time() + _REFRESH_PAUSE_SECONDS
             self._tell("tools_refresh_failed", f"The tool list could not be read: {self._failure}")
         else:
+            self._tools = tools
             self._read_from, self._read_at_change, self._failed_on = session, change, None
 
     async def _read(self, session: OpenSession) -> tuple[types.Tool, ...]:

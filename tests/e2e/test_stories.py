@@ -11,7 +11,8 @@ import yaml
 
 from tests.sample import Sample, run_stories, running_sample
 
-pytestmark = pytest.mark.host
+# The first of them trains the sample and runs all stories.
+pytestmark = [pytest.mark.host, pytest.mark.timeout(400)]
 
 HERE = Path(__file__).parent
 SERVED = sorted(HERE.glob("background/*.yml"))

@@ -96,6 +96,21 @@ async def test_b56_a_server_that_dies_during_a_call_is_a_lost_connection_not_a_s
     assert not (await tools.call(tool, arguments, context)).is_error
 
 
+async def test_b56_a_tool_list_that_is_cut_off_is_read_again(
+    server: Served, tools: PooledTools, reported: list[PoolEvent]
+) -> None:
+    async def drop(message: dict[str, object], scope: Scope, send: Send) -> bool:
+        if message.get("method") != "tools/list":
+            return False
+        server.fault = None
+        raise ConnectionAbortedError
+
+    server.fault = drop
+    await named(tools, "order")
+    assert server.seen["tools/list"] == 2
+    assert not [event for event in reported if event.kind == "tools_refresh_failed"]
+
+
 async def test_b56_a_call_has_a_deadline_whatever_the_server_does(
     tools: PooledTools, done: Counter[str]
 ) -> None:
