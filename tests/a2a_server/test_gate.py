@@ -182,7 +182,7 @@ async def test_health_is_public_and_its_numbers_are_for_callers(tmp_path: Any) -
 
 
 async def test_a_store_that_is_gone_makes_the_server_unhealthy(tmp_path: Any) -> None:
-    async with server(str(tmp_path / "s.db")) as served, httpx.AsyncClient() as http:
+    async with server(str(tmp_path / "s.db")) as served, httpx.AsyncClient(timeout=30) as http:
         assert (await http.get(served.url + "/a2a/health")).status_code == 200
         await anyio.to_thread.run_sync(_drop_tables, tmp_path / "s.db")
         gone = await http.get(served.url + "/a2a/health")
