@@ -6,6 +6,7 @@ import contextlib
 import io
 from collections.abc import Generator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -22,11 +23,13 @@ from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspectio
 from rasa_react_ext.host.inspection.project import (
     Project,
     attempt,
+    note_refusal,
     read_project,
     validate_agents,
     variables_filled_in,
 )
 from rasa_react_ext.host.inspection.reference import check_names
+from rasa_react_ext.host.inspection.validator import check_with_host
 from rasa_react_ext.host.inspection.view import (
     NOT_ASKED,
     READY,
@@ -67,6 +70,9 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
         if project.flows is not None and project.domain is not None:
             flows, its_domain, agents = project.flows, project.domain, project.agents
             attempt(inspection, files, data[0], lambda: check_flows(flows, its_domain, agents))
+        if project.importer is not None:
+            refused = partial(note_refusal, inspection, files)
+            check_with_host(inspection, files, project.importer, refused)
         if project.endpoints is not None:
             look = _Look(inspection, files, project, project.endpoints, connect and not incomplete)
             for name in sorted(project.agents):

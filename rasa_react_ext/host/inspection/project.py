@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.finding import Inspection
     from rasa_react_ext.host.inspection.source import Source
 
-__all__ = ["Project", "attempt", "read_project", "validate_agents", "variables_filled_in"]
+__all__ = [
+    "Project",
+    "attempt",
+    "note_refusal",
+    "read_project",
+    "validate_agents",
+    "variables_filled_in",
+]
 
 _PLACEHOLDER = "http://unset.invalid/"
 _QUOTED = re.compile(r"'([^']+)'")
@@ -52,6 +59,7 @@ class Project:
         agents: Sub agents by name.
         domain: The domain, or None.
         flows: The flows, or None.
+        importer: The host's reader of flows and domain; None where it refuses them.
     """
 
     settings: Settings | None
@@ -59,6 +67,7 @@ class Project:
     agents: Mapping[str, AgentConfig]
     domain: Domain | None
     flows: FlowsList | None
+    importer: Any = None
 
 
 def attempt(
@@ -74,13 +83,24 @@ def attempt(
     """
     try:
         return read()
-    except ConfigurationError as error:
-        inspection.add(files.refused(error), _QUOTED.findall(error.problem)[:1])
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the host raises many kinds
-        words = _words(error)
-        if not inspection.told(words):
-            inspection.add(files.said(words, file))
+        note_refusal(inspection, files, file, error)
     return None
+
+
+def note_refusal(inspection: Inspection, files: Files, file: str, error: BaseException) -> None:
+    """Make a finding of an error, unless the same mistake was told before.
+
+    Args:
+        inspection: Takes it.
+        files: The files in which it is placed.
+        file: The one to blame where the host names none.
+        error: The error.
+    """
+    if isinstance(error, ConfigurationError):
+        inspection.add(files.refused(error), _QUOTED.findall(error.problem)[:1])
+    elif not inspection.told(words := _words(error)):
+        inspection.add(files.said(words, file))
 
 
 def _words(error: BaseException) -> str:
@@ -116,13 +136,14 @@ def read_project(inspection: Inspection, files: Files, domain: str, data: list[s
         has_endpoints = attempt(inspection, files, "endpoints.yml", lambda: read(path)) is not None
     agents = _agents(inspection, files)
     _check_served(inspection, files)
-    flows, its_domain = _flows_and_domain(inspection, files, domain, data)
+    flows, its_domain, importer = _flows_and_domain(inspection, files, domain, data)
     return Project(
         settings=_settings(inspection, files, agents),
         endpoints=Configuration.get_instance().endpoints if has_endpoints else None,
         agents=agents or {},
         domain=its_domain,
         flows=flows,
+        importer=importer,
     )
 
 
@@ -190,10 +211,10 @@ def _check_served(inspection: Inspection, files: Files) -> None:
 
 def _flows_and_domain(
     inspection: Inspection, files: Files, domain: str, data: list[str]
-) -> tuple[FlowsList | None, Domain | None]:
+) -> tuple[FlowsList | None, Domain | None, Any]:
     needed: list[Source] = [files.config, *files.domain, *files.flows, *files.agents.values()]
     if any(source.problem for source in needed):
-        return None, None
+        return None, None, None
     importer: Any = attempt(
         inspection,
         files,
@@ -201,8 +222,9 @@ def _flows_and_domain(
         lambda: TrainingDataImporter.load_from_config("config.yml", domain, data),
     )
     if importer is None:
-        return None, None
+        return None, None, None
     flows = attempt(inspection, files, data[0], importer.get_flows)
     if flows is None:
-        return None, None  # the domain is read with the flows and would be refused for them
-    return flows, attempt(inspection, files, domain, importer.get_domain)
+        return None, None, None  # the domain is read with the flows and would be refused for them
+    read = attempt(inspection, files, domain, importer.get_domain)
+    return flows, read, importer if read is not None else None

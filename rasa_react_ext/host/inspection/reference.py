@@ -143,10 +143,20 @@ def _check_flows(inspection: Inspection, files: Files) -> None:
     for source in files.flows:
         teller = _Teller(inspection, source)
         for flow, values in section(source.values(), "flows").items():
-            for step in _calls(values):
+            for step in _steps(values, "link"):
+                _check_link(teller, str(step["link"]), str(flow), flows)
+            for step in _steps(values, "call"):
                 place = ["flows", str(flow), str(step.get("id") or step["call"])]
                 _check_callee(teller, step, place, agents | flows)
                 _check_slots(teller, step, place, slots | HOST_SLOTS)
+
+
+def _check_link(teller: _Teller, link: str, flow: str, known: Collection[str]) -> None:
+    # The host has flows of its own, whose names begin like this.
+    if link not in known and not link.startswith("pattern_"):
+        problem = f"there is no flow {link!r} to go to."
+        place, about = ["flows", flow, link], [repr(link), repr(flow)]
+        teller.tell(place, link, problem, known=known, about=about)
 
 
 def _check_callee(
@@ -172,13 +182,13 @@ def _check_slots(
                 teller.tell(parts, slot, problem, known=known, about=about, fix=fix)
 
 
-def _calls(node: Any) -> Iterator[Mapping[str, Any]]:
-    """Every step with `call` at any depth of a flow."""
+def _steps(node: Any, kind: str) -> Iterator[Mapping[str, Any]]:
+    """Every step of a kind at any depth of a flow."""
     if isinstance(node, Mapping):
-        if isinstance(node.get("call"), str):
+        if isinstance(node.get(kind), str):
             yield node
         for value in node.values():
-            yield from _calls(value)
+            yield from _steps(value, kind)
     elif isinstance(node, list):
         for item in node:
-            yield from _calls(item)
+            yield from _steps(item, kind)

@@ -5,14 +5,16 @@ Reads only; says nothing about what a key means.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-__all__ = ["Source", "entries", "read_source", "read_sources", "section"]
+__all__ = ["Source", "entries", "nearest", "read_source", "read_sources", "section"]
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NAMING_KEYS = {"action", "call", "collect", "id", "link", "name"}
@@ -48,6 +50,25 @@ class Source:
             if found is not None:
                 line, node = found[0] + 1, found[1]
         return line
+
+    def mention(self, parts: Sequence[str], words: str) -> int | None:
+        """The line of the first text that has some words, below the innermost place it is in.
+
+        Args:
+            parts: Keys from the outside in, as for `line`.
+            words: What is looked for, between the bounds of words.
+        """
+        inside: list[yaml.Node | None] = [self.root]
+        for part in parts:
+            found = _child(inside[-1], part) or _below(inside[-1], part)
+            if found is not None:
+                inside.append(found[1])
+        pattern = re.compile(rf"(?<!\w){re.escape(words)}(?!\w)")
+        for place in reversed(inside):
+            for node in _nodes(place):
+                if isinstance(node, yaml.ScalarNode) and pattern.search(str(node.value)):
+                    return node.start_mark.line + 1
+        return None
 
     def has(self, parts: Sequence[str]) -> bool:
         """Whether every one of the parts is there, each directly below the last."""
@@ -104,6 +125,12 @@ def entries(values: Any, key: str) -> list[Mapping[str, Any]]:
     """The mappings in the list under a key."""
     below = values.get(key) if isinstance(values, Mapping) else None
     return [e for e in below if isinstance(e, Mapping)] if isinstance(below, list) else []
+
+
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The question whether another name was meant, empty where none is near."""
+    near = difflib.get_close_matches(word, sorted(known), n=1, cutoff=cutoff)
+    return f"Did you mean {near[0]!r}?" if near else ""
 
 
 def _child(node: yaml.Node | None, part: str) -> tuple[int, yaml.Node] | None:
