@@ -5,9 +5,13 @@ Knows applications by their ASGI interface only, so it imports no protocol packa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, cast
 
+import anyio
 from starlette.types import ASGIApp
 
 from rasa_react_ext.testing.connection import OpenConnections
@@ -15,6 +19,8 @@ from rasa_react_ext.testing.lifetime import Listener, Serving
 from rasa_react_ext.testing.log import RequestLog
 
 __all__ = ["serve_application"]
+
+_STREAM_LOGGERS = ("mcp.server.streamable_http", "uvicorn.error")
 
 
 def serve_application(application: Any, port: int = 0) -> Serving[str]:
@@ -42,4 +48,22 @@ def serve_application(application: Any, port: int = 0) -> Serving[str]:
         )
     connections = OpenConnections()
     listener = Listener(cast("ASGIApp", application), connections, port, lifespan=True)
-    return Serving(listener, RequestLog(keep=0), lambda url: f"{url}{path}")
+    return Serving(listener, RequestLog(keep=0), lambda url: f"{url}{path}", _ends_unlogged())
+
+
+@contextlib.asynccontextmanager
+async def _ends_unlogged() -> AsyncGenerator[None]:
+    """Event streams that the server's own end closes are logged as faults; nobody is to act."""
+    loggers = [logging.getLogger(name) for name in _STREAM_LOGGERS]
+    for logger in loggers:
+        logger.addFilter(_is_no_end)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(_is_no_end)
+
+
+def _is_no_end(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, anyio.ClosedResourceError | asyncio.CancelledError)

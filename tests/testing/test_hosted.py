@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import httpx
 import pytest
 from mcp import ClientSession
@@ -37,6 +39,25 @@ async def test_an_mcp_server_is_served_and_its_tools_run() -> None:
             await session.initialize()
             result = await session.call_tool("look_up", {"item": "hat"})
         assert result.content[0].text == "hat is on the shelf"
+
+
+def test_a_client_that_still_listens_at_the_end_costs_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with contextlib.ExitStack() as clients, serve_application(_shop()) as url:
+        http = clients.enter_context(httpx.Client(trust_env=False, timeout=10))
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        accept = {"accept": "application/json, text/event-stream"}
+        opened = http.post(url, json=asked, headers=accept)
+        session = {**accept, "mcp-session-id": opened.headers["mcp-session-id"]}
+        stream = clients.enter_context(http.stream("GET", url, headers=session))
+        assert stream.status_code == 200
+    assert [record.message for record in caplog.records if record.exc_info] == []
 
 
 def test_any_application_is_served_in_a_thread() -> None:
