@@ -6,6 +6,7 @@ import contextlib
 import io
 from collections.abc import Generator, MutableMapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.check import check_flows
 from rasa_react_ext.host.external.build import CHANNEL, build_external_agents
+from rasa_react_ext.host.inspection.channel import check_channels
 from rasa_react_ext.host.inspection.files import Files, read_files
 from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection
 from rasa_react_ext.host.inspection.project import (
@@ -66,6 +68,7 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
     check_written(inspection, files)
     check_names(inspection, files)
     with _quiet(inspection, files), variables_filled_in(files) as incomplete:
+        files = replace(files, credentials=check_channels(inspection, files.credentials))
         project = read_project(inspection, files, domain, data)
         if project.flows is not None and project.domain is not None:
             flows, its_domain, agents = project.flows, project.domain, project.agents
@@ -139,7 +142,7 @@ class _Look:
                 {name: config},
                 self._endpoints,
                 settings,
-                channel=CHANNEL in self._files.credentials.values(),
+                channel=CHANNEL in (self._files.credentials.values() or {}),
             ),
         )
         if made is None:

@@ -17,9 +17,11 @@ from rasa.shared.importers.importer import TrainingDataImporter
 
 from rasa_react_ext.a2a_server.settings import CHANNEL
 from rasa_react_ext.a2a_server.settings import read_settings as read_server_settings
+from rasa_react_ext.channels.task_updates import TaskUpdates
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.a2a.requirement import check_block
 from rasa_react_ext.host.binding import server_names, settings_from
+from rasa_react_ext.host.external.build import CHANNEL as REPORT_CHANNEL
 from rasa_react_ext.host.external.build import external_names
 from rasa_react_ext.host.inspection.source import section
 from rasa_react_ext.host.inspection.written import policy_keys, unset_variables
@@ -201,10 +203,15 @@ def _validate(name: str) -> None:
 
 
 def _check_served(inspection: Inspection, files: Files) -> None:
-    """The channel that serves this assistant as an agent."""
+    """Our channels: for reports of agents, and the one that serves this assistant as an agent."""
     values = files.credentials.values()
-    if isinstance(values, Mapping) and CHANNEL in values:
-        where = files.credentials.path
+    if not isinstance(values, Mapping):
+        return
+    where = files.credentials.path
+    if REPORT_CHANNEL in values:
+        entry = section(values, REPORT_CHANNEL)
+        attempt(inspection, files, where, lambda: TaskUpdates.from_credentials(dict(entry)))
+    if CHANNEL in values:
         attempt(inspection, files, where, lambda: read_server_settings(section(values, CHANNEL)))
         attempt(inspection, files, files.endpoints.path, check_block)
 

@@ -5,6 +5,7 @@ Reads only; says nothing about what a key means.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 import yaml
 
-__all__ = ["Source", "entries", "nearest", "read_source", "read_sources", "section"]
+__all__ = ["Source", "entries", "meant", "nearest", "read_source", "read_sources", "section"]
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NAMING_KEYS = {"action", "call", "collect", "id", "link", "name"}
@@ -30,12 +31,14 @@ class Source:
         root: Its outermost node; None where it is missing, empty or broken.
         problem: Why it could not be read, else empty.
         problem_line: Line of that problem, from 1.
+        mended: Values in place of the written ones, without the mistakes that were told.
     """
 
     path: str
     root: yaml.Node | None = None
     problem: str = ""
     problem_line: int | None = None
+    mended: Any = None
 
     def line(self, parts: Sequence[str]) -> int | None:
         """The line of a place, or of the last of its parts that is there.
@@ -82,6 +85,8 @@ class Source:
 
     def values(self) -> Any:
         """The file as plain values, None where it could not be read."""
+        if self.mended is not None:
+            return copy.deepcopy(self.mended)
         if self.root is None:
             return None
         return yaml.load(Path(self.path).read_text(encoding="utf-8"), _Loader)
@@ -129,8 +134,13 @@ def entries(values: Any, key: str) -> list[Mapping[str, Any]]:
 
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """The question whether another name was meant, empty where none is near."""
-    near = difflib.get_close_matches(word, sorted(known), n=1, cutoff=cutoff)
-    return f"Did you mean {near[0]!r}?" if near else ""
+    near = meant(word, known, cutoff=cutoff)
+    return f"Did you mean {near!r}?" if near else ""
+
+
+def meant(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The name that is nearest to another, empty where none is near."""
+    return next(iter(difflib.get_close_matches(word, sorted(known), n=1, cutoff=cutoff)), "")
 
 
 def _child(node: yaml.Node | None, part: str) -> tuple[int, yaml.Node] | None:
