@@ -17,7 +17,7 @@ from rasa_react_ext.host.inspection.source import (
     section,
 )
 
-__all__ = ["Files", "read_files"]
+__all__ = ["Files", "parts_of", "read_files"]
 
 _AGENT_FILE = re.compile(r"sub_agents: (?P<agent>[^:]+?)(: config\.yml)?")
 _FLOW_FILE = re.compile(r"flow '(?P<flow>[^']+)'")
@@ -78,7 +78,7 @@ class Files:
 
     def refused(self, error: ConfigurationError) -> Finding:
         """The finding behind one of our own errors."""
-        return self._placed("error", error.file, _parts(error.key), error.problem, error.fix)
+        return self._placed("error", error.file, parts_of(error.key), error.problem, error.fix)
 
     def logged(self, level: Level, event: Mapping[str, Any]) -> Finding:
         """The finding behind a line that one of our checks logged."""
@@ -87,7 +87,7 @@ class Files:
         if prefix is None:
             return Finding(level=level, file="config.yml", problem=text)
         keys, words = (_KEYS.match(prefix["rest"]) or prefix).groups()[-2:]
-        parts, name = _parts(keys.rstrip(": ")), prefix["file"]
+        parts, name = parts_of(keys.rstrip(": ")), prefix["file"]
         extra = [str(event.get("tool_name", "")), words.partition(" ")[0]]
         parts += [part for part in extra if part and self._line(name, [*parts, part])]
         problem, _, fix = words.partition(". ")
@@ -162,7 +162,8 @@ def read_files(domain: str, data: Sequence[str]) -> Files:
     )
 
 
-def _parts(key: str) -> list[str]:
+def parts_of(key: str) -> list[str]:
+    """The parts of a place as errors give it."""
     return [part.strip() for part in key.split(": ") if part.strip()]
 
 

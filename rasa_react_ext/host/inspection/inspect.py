@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Generator, MutableMapping
+from collections.abc import Callable, Generator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 from rasa.agents.core.types import ProtocolType
 from rasa.cli.project_env import load_project_dotenv
-from rasa.core.available_agents import ProtocolConfig
+from rasa.core.available_agents import AgentConfiguration, ProtocolConfig
 
+from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.check import check_flows
 from rasa_react_ext.host.external.build import CHANNEL, build_external_agents
 from rasa_react_ext.host.inspection.channel import check_channels
-from rasa_react_ext.host.inspection.files import Files, read_files
+from rasa_react_ext.host.inspection.files import Files, parts_of, read_files
 from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection
+from rasa_react_ext.host.inspection.layout import laid_out
 from rasa_react_ext.host.inspection.project import (
     Project,
+    as_written,
     attempt,
     note_refusal,
     read_project,
@@ -31,7 +34,8 @@ from rasa_react_ext.host.inspection.project import (
     variables_filled_in,
 )
 from rasa_react_ext.host.inspection.reference import check_names
-from rasa_react_ext.host.inspection.validator import check_with_host
+from rasa_react_ext.host.inspection.shape import check_shapes
+from rasa_react_ext.host.inspection.validator import check_with_host, validator_of
 from rasa_react_ext.host.inspection.view import (
     NOT_ASKED,
     READY,
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = ["inspect_project"]
 
+_Made = TypeVar("_Made")
 _UNREAD = Settings(engine=EngineSettings(allow_private_push_url=True))
 """In place of settings that were refused: what they may allow is not told to be missing."""
 
@@ -66,23 +71,60 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
     load_project_dotenv()
     files, inspection = read_files(domain, data), Inspection()
     check_written(inspection, files)
-    check_names(inspection, files)
-    with _quiet(inspection, files), variables_filled_in(files) as incomplete:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet(inspection, files))
+        unset = stack.enter_context(variables_filled_in(files))
         files = replace(files, credentials=check_channels(inspection, files.credentials))
-        project = read_project(inspection, files, domain, data)
+        files = check_shapes(inspection, files, unset)
+        check_names(inspection, files)
+        layout = stack.enter_context(laid_out(files))
+        project = read_project(inspection, files, layout, domain, data)
         if project.flows is not None and project.domain is not None:
             flows, its_domain, agents = project.flows, project.domain, project.agents
             attempt(inspection, files, data[0], lambda: check_flows(flows, its_domain, agents))
-        if project.importer is not None:
-            refused = partial(note_refusal, inspection, files)
-            check_with_host(inspection, files, project.importer, refused)
+        _validate(inspection, files, project, domain)
         if project.endpoints is not None:
-            look = _Look(inspection, files, project, project.endpoints, connect and not incomplete)
+            look = _Look(inspection, files, project, project.endpoints, connect and not unset)
             for name in sorted(project.agents):
                 await look.at(name)
             await process.current().pool.aclose()
-        validate_agents(inspection, files)
-    return inspection
+        validate_agents(inspection, files, layout)
+    return _as_written(inspection) if unset else inspection
+
+
+def _validate(inspection: Inspection, files: Files, project: Project, domain: str) -> None:
+    if any(source.problem for source in (files.config, *files.domain, *files.flows)):
+        return
+    refused = partial(note_refusal, inspection, files)
+    if project.importer is None:  # it was told why; what else that breaks is not
+        refused = _ignored
+    try:
+        validator = validator_of(project.importer, files, domain)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the host raises many kinds
+        refused(domain, error)
+    else:
+        check_with_host(inspection, files, validator, refused)
+
+
+def _ignored(_file: str, _error: BaseException) -> None:
+    """For refusals that follow from one that was told."""
+
+
+def _as_written(inspection: Inspection) -> Inspection:
+    """With the names of unset variables where something was filled in for them."""
+    shown = Inspection()
+    for found in inspection.findings:
+        shown.add(replace(found, problem=as_written(found.problem), fix=as_written(found.fix)))
+    shown.agents = [
+        replace(
+            agent,
+            servers=[as_written(server) for server in agent.servers],
+            prompt=as_written(agent.prompt),
+            model=as_written(agent.model),
+        )
+        for agent in inspection.agents
+    ]
+    return shown
 
 
 class _Look:
@@ -112,11 +154,8 @@ class _Look:
 
     async def _at_react(self, name: str, config: AgentConfig) -> None:
         file, settings = self._files.agent(name).path, self._project.settings or Settings()
-        made = attempt(
-            self._inspection,
-            self._files,
-            file,
-            lambda: build_agents({name: config}, self._endpoints, settings),
+        made = self._made(
+            file, config, lambda config: build_agents({name: config}, self._endpoints, settings)
         )
         if made is None:
             return
@@ -134,11 +173,10 @@ class _Look:
 
     async def _at_external(self, name: str, config: AgentConfig) -> None:
         file, settings = self._files.agent(name).path, self._project.settings or _UNREAD
-        made = attempt(
-            self._inspection,
-            self._files,
+        made = self._made(
             file,
-            lambda: build_external_agents(
+            config,
+            lambda config: build_external_agents(
                 {name: config},
                 self._endpoints,
                 settings,
@@ -155,6 +193,25 @@ class _Look:
             parts = ["configuration", "agent_card"]
             problem, _, fix = reason.partition(". ")
             self._warn(file, parts, f"{problem.rstrip('.')}.", fix or "Start it.")
+
+    def _made(
+        self, file: str, config: AgentConfig, build: Callable[[AgentConfig], _Made]
+    ) -> _Made | None:
+        """What is built of an agent's file, again without each value that is refused."""
+        for _ in AgentConfiguration.model_fields:
+            try:
+                return build(config)
+            except ConfigurationError as error:
+                note_refusal(self._inspection, self._files, file, error)
+                part, *keys = parts_of(error.key)
+                if part != "configuration" or not keys or config.configuration is None:
+                    return None
+                without = config.configuration.model_copy(update={keys[0]: None})
+                config = config.model_copy(update={"configuration": without})
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's class may raise anything
+                note_refusal(self._inspection, self._files, file, error)
+                return None
+        return None
 
     def _note_missing(self, view: AgentView) -> None:
         for state in view.servers:

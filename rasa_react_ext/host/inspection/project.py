@@ -6,26 +6,37 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rasa.agents.validation import validate_agent_folder
 from rasa.core.config.configuration import Configuration
 from rasa.shared.importers.importer import TrainingDataImporter
+from rasa.shared.utils.yaml import read_config_file
 
 from rasa_react_ext.a2a_server.settings import CHANNEL
 from rasa_react_ext.a2a_server.settings import read_settings as read_server_settings
 from rasa_react_ext.channels.task_updates import TaskUpdates
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.a2a.requirement import check_block
-from rasa_react_ext.host.binding import server_names, settings_from
+from rasa_react_ext.host.binding import server_names
 from rasa_react_ext.host.external.build import CHANNEL as REPORT_CHANNEL
 from rasa_react_ext.host.external.build import external_names
+from rasa_react_ext.host.inspection.explain import explained, in_plain_words, model_error
+from rasa_react_ext.host.inspection.files import parts_of
+from rasa_react_ext.host.inspection.mend import expanded, read_mending
 from rasa_react_ext.host.inspection.source import section
 from rasa_react_ext.host.inspection.written import policy_keys, unset_variables
-from rasa_react_ext.host.settings import Settings, check_kinds
+from rasa_react_ext.host.settings import (
+    POLICY_PLACE,
+    SECTION,
+    Settings,
+    check_kinds,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from rasa.core.available_agents import AgentConfig
@@ -35,10 +46,12 @@ if TYPE_CHECKING:
 
     from rasa_react_ext.host.inspection.files import Files
     from rasa_react_ext.host.inspection.finding import Inspection
+    from rasa_react_ext.host.inspection.layout import Layout
     from rasa_react_ext.host.inspection.source import Source
 
 __all__ = [
     "Project",
+    "as_written",
     "attempt",
     "note_refusal",
     "read_project",
@@ -47,6 +60,8 @@ __all__ = [
 ]
 
 _PLACEHOLDER = "http://unset.invalid/"
+_FILLED_IN = re.compile(re.escape(_PLACEHOLDER) + r"(\w*)")
+_OF_A_LIBRARY = "errors.pydantic.dev"
 _QUOTED = re.compile(r"'([^']+)'")
 _Read = TypeVar("_Read")
 
@@ -100,9 +115,15 @@ def note_refusal(inspection: Inspection, files: Files, file: str, error: BaseExc
         error: The error.
     """
     if isinstance(error, ConfigurationError):
+        error = in_plain_words(error)
         inspection.add(files.refused(error), _QUOTED.findall(error.problem)[:1])
     elif not inspection.told(words := _words(error)):
-        inspection.add(files.said(words, file))
+        finding, cause = files.said(words, file), model_error(error)
+        if cause is not None and _OF_A_LIBRARY in words:
+            problem, fix = explained(dict(cause.errors()[0]))
+            key = ": ".join(map(str, cause.errors()[0]["loc"])) or finding.key
+            finding = replace(finding, key=key, problem=problem, fix=fix)
+        inspection.add(finding)
 
 
 def _words(error: BaseException) -> str:
@@ -110,37 +131,46 @@ def _words(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def variables_filled_in(files: Files) -> Generator[bool]:
-    """Let the host read files whose variables are unset; yields whether there are any."""
+def variables_filled_in(files: Files) -> Generator[Sequence[str]]:
+    """Let the host read files whose variables are unset; yields the names of these."""
     sources = (files.endpoints, files.credentials, *files.agents.values())
     names = {name for source in sources for name, _ in unset_variables(source)}
-    os.environ.update(dict.fromkeys(names, _PLACEHOLDER))
+    os.environ.update({name: f"{_PLACEHOLDER}{name}" for name in names})
     try:
-        yield bool(names)
+        yield sorted(names)
     finally:
         for name in names:
             os.environ.pop(name, None)
 
 
-def read_project(inspection: Inspection, files: Files, domain: str, data: list[str]) -> Project:
+def as_written(text: str) -> str:
+    """A text with the names of unset variables in place of what was filled in for them."""
+    return _FILLED_IN.sub(lambda found: f"${{{found[1]}}}" if found[1] else "no address", text)
+
+
+def read_project(
+    inspection: Inspection, files: Files, layout: Layout, domain: str, data: list[str]
+) -> Project:
     """Read what can be read of the project in the working directory.
 
     Args:
         inspection: Takes what is wrong.
         files: The project's files; what needs a broken one is left out.
+        layout: Where the host reads them.
         domain: Domain file or folder.
         data: Files and folders with flows.
     """
     Configuration.initialise_empty()
     if (has_endpoints := not files.endpoints.problem) is True:
         read = Configuration.initialise_endpoints
-        path = Path("endpoints.yml")
+        path = layout.endpoints
         has_endpoints = attempt(inspection, files, "endpoints.yml", lambda: read(path)) is not None
-    agents = _agents(inspection, files)
+    agents = _agents(inspection, files, layout)
     _check_served(inspection, files)
     flows, its_domain, importer = _flows_and_domain(inspection, files, domain, data)
+    complete = not any(source.problem for source in files.agents.values())
     return Project(
-        settings=_settings(inspection, files, agents),
+        settings=_settings(inspection, files, layout, agents if complete else None),
         endpoints=Configuration.get_instance().endpoints if has_endpoints else None,
         agents=agents or {},
         domain=its_domain,
@@ -150,55 +180,78 @@ def read_project(inspection: Inspection, files: Files, domain: str, data: list[s
 
 
 def _settings(
-    inspection: Inspection, files: Files, agents: Mapping[str, AgentConfig] | None
+    inspection: Inspection,
+    files: Files,
+    layout: Layout,
+    agents: Mapping[str, AgentConfig] | None,
 ) -> Settings | None:
     if files.config.problem or files.endpoints.problem:
         return None
 
-    def read() -> Settings:
-        settings = settings_from(policy_keys(files.config))
+    def read(values: Any) -> Settings:
+        settings = read_settings(values["config.yml"], values["endpoints.yml"])
         settings.check_servers(server_names())
         if agents is not None:
             settings.check_agents(list(agents))
             check_kinds(settings, external_names(agents))
         return settings
 
-    return attempt(inspection, files, "config.yml", read)
+    def locate(error: ConfigurationError) -> list[str]:
+        place = SECTION if error.file == "endpoints.yml" else POLICY_PLACE
+        return [error.file, *parts_of(error.key.removeprefix(place).removeprefix(": "))]
+
+    written = {
+        "config.yml": dict(policy_keys(files.config)),
+        "endpoints.yml": dict(read_config_file(layout.endpoints)).get(SECTION),
+    }
+    tell = partial(note_refusal, inspection, files, "config.yml")
+    try:
+        settings, mended = read_mending(written, read, tell, locate)
+    except Exception as error:  # noqa: BLE001 - the host raises many kinds
+        note_refusal(inspection, files, files.endpoints.path, error)
+        return None
+    if settings is None or not mended:
+        return settings
+    # What a mistake may have allowed is not told to be missing.
+    engine = settings.engine.model_copy(update={"allow_private_push_url": True})
+    return settings.model_copy(update={"engine": engine})
 
 
-def _agents(inspection: Inspection, files: Files) -> Mapping[str, AgentConfig] | None:
-    """The sub agents; None where one cannot be read."""
+def _agents(
+    inspection: Inspection, files: Files, layout: Layout
+) -> Mapping[str, AgentConfig] | None:
+    """The sub agents that can be read; None where they cannot be read together."""
     if not files.agents:
         return {}
-    if any(source.problem for source in files.agents.values()):
-        return None
     try:
-        Configuration.initialise_sub_agents(Path("sub_agents"))
+        Configuration.initialise_sub_agents(layout.sub_agents)
     except Exception as error:  # noqa: BLE001 - the host raises many kinds
         before = len(inspection.findings)
-        validate_agents(inspection, files)
+        validate_agents(inspection, files, layout)
         if len(inspection.findings) == before:
             inspection.add(files.said(_words(error), "sub_agents"))
         return None
     return Configuration.get_instance().available_agents.agents
 
 
-def validate_agents(inspection: Inspection, files: Files) -> None:
+def validate_agents(inspection: Inspection, files: Files, layout: Layout) -> None:
     """Have the host look at the folder of each agent, after ours was found to be in order.
 
     Args:
         inspection: Takes what is wrong.
         files: The project's files.
+        layout: Where the host reads them.
     """
     for name, source in files.agents.items():
         if not source.problem:
-            attempt(inspection, files, source.path, lambda name=name: _validate(name))
+            place = layout.sub_agents / name
+            attempt(inspection, files, source.path, lambda place=place: _validate(place))
 
 
-def _validate(name: str) -> None:
+def _validate(place: Path) -> None:
     """The host validates folders of agents and stops at the first; so show it one at a time."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, name).symlink_to(Path("sub_agents", name).resolve())
+        Path(folder, place.name).symlink_to(place.resolve())
         validate_agent_folder(folder)
 
 
@@ -207,12 +260,16 @@ def _check_served(inspection: Inspection, files: Files) -> None:
     values = files.credentials.values()
     if not isinstance(values, Mapping):
         return
-    where = files.credentials.path
-    if REPORT_CHANNEL in values:
-        entry = section(values, REPORT_CHANNEL)
-        attempt(inspection, files, where, lambda: TaskUpdates.from_credentials(dict(entry)))
+    readers: tuple[tuple[str, Callable[[Any], object]], ...] = (
+        (REPORT_CHANNEL, TaskUpdates.from_credentials),
+        (CHANNEL, read_server_settings),
+    )
+    for name, read in readers:
+        if name in values:
+            entry = expanded(section(values, name))
+            tell = partial(note_refusal, inspection, files, files.credentials.path)
+            read_mending(entry, read, tell, lambda error: parts_of(error.key)[1:])
     if CHANNEL in values:
-        attempt(inspection, files, where, lambda: read_server_settings(section(values, CHANNEL)))
         attempt(inspection, files, files.endpoints.path, check_block)
 
 

@@ -1,4 +1,4 @@
-"""Checks on names: keys of sub agents, and what files name that another must have.
+"""Checks on names: what files name that another must have.
 
 The host finds most of these as well, but names neither file nor line nor the nearest name
 that would do. So they are looked for here first, and its words about them left out.
@@ -10,9 +10,7 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import available_timezones
 
-from rasa.agents.validation import ALLOWED_KEYS
 from rasa.shared.core.constants import SLOTS_EXCLUDED_FOR_AGENT
 
 from rasa_react_ext.engine import prompt
@@ -39,7 +37,6 @@ def check_names(inspection: Inspection, files: Files) -> None:
         files: The project's files.
     """
     for source in files.agents.values():
-        _check_agent(_Teller(inspection, source), source.values())
         _check_template(inspection, files, source.values())
         if files.endpoints.root is not None:
             _check_endpoints(_Teller(inspection, source), source.values(), files.endpoints.values())
@@ -85,22 +82,6 @@ class _Teller:
             ),
             about,
         )
-
-
-def _check_agent(teller: _Teller, values: Any) -> None:
-    for part, allowed in ALLOWED_KEYS.items():
-        for key in map(str, section(values, part)):
-            if key not in allowed:
-                fix = f"The keys there are: {', '.join(sorted(allowed))}."
-                parts, problem = [part, key], "this key is unknown."
-                teller.tell(parts, key, problem, known=allowed, about=["additional", key], fix=fix)
-    zone = str(section(values, "configuration").get("timezone") or "")
-    zones = available_timezones()
-    if zone and zone not in zones:
-        parts = ["configuration", "timezone"]
-        fix = "Write an IANA name such as Europe/Berlin, or remove the key for UTC."
-        problem = f"{zone!r} is no IANA time zone."
-        teller.tell(parts, zone, problem, known=zones, about=["timezone", zone], fix=fix)
 
 
 def _check_template(inspection: Inspection, files: Files, values: Any) -> None:

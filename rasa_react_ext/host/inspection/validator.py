@@ -13,18 +13,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from rasa.shared.core.domain import Domain
+from rasa.shared.core.flows import FlowsList
+from rasa.shared.core.flows.yaml_flows_io import YAMLFlowsReader
+from rasa.shared.core.training_data.structures import StoryGraph
+from rasa.shared.importers.importer import FlowSyncImporter
+from rasa.shared.nlu.training_data.training_data import TrainingData
 from rasa.validator import Validator
 
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.source import nearest
 
 if TYPE_CHECKING:
-    from rasa.shared.core.domain import Domain
-
     from rasa_react_ext.host.inspection.files import Files
     from rasa_react_ext.host.inspection.source import Source
 
-__all__ = ["check_with_host"]
+__all__ = ["check_with_host", "validator_of"]
 
 _DOMAIN_CHECKS = (
     "verify_domain_validity",
@@ -76,7 +80,7 @@ class _Said:
 def check_with_host(
     inspection: Inspection,
     files: Files,
-    importer: Any,
+    validator: Validator,
     refused: Callable[[str, BaseException], None],
 ) -> None:
     """Have the host's validator look at domain, flows and servers.
@@ -84,16 +88,11 @@ def check_with_host(
     Args:
         inspection: Takes what is wrong.
         files: The project's files.
-        importer: The host's reader of the project.
+        validator: The host's validator.
         refused: Takes the file to blame and an error by which the validator refuses.
     """
     domain_file = files.domain[0].path if files.domain else "domain.yml"
     flow_file = files.flows[0].path if files.flows else "flows"
-    try:
-        validator = Validator.from_importer(importer)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the host raises many kinds
-        refused(domain_file, error)
-        return
     teller = _Teller(inspection, files, validator.domain)
     groups = (
         (_DOMAIN_CHECKS, domain_file),
@@ -106,10 +105,32 @@ def check_with_host(
             try:
                 with _listening(heard):
                     accepted = bool(getattr(validator, name)())
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the host raises many kinds
                 refused(file, error)
                 continue
             teller.tell(heard, accepted, file)
+
+
+def validator_of(importer: Any, files: Files, domain: str) -> Validator:
+    """The host's validator for a project.
+
+    Args:
+        importer: The host's reader; None where it refuses the flows, of which the rest is
+            then looked at without the host's own flows.
+        files: The project's files.
+        domain: Domain file or folder.
+    """
+    if importer is not None:
+        return Validator.from_importer(importer)
+    flows = [
+        flow
+        for source in files.flows
+        for flow in YAMLFlowsReader.read_from_file(source.path).underlying_flows
+    ]
+    its_domain = Domain.load(domain).merge(FlowSyncImporter.load_default_pattern_flows_domain())
+    return Validator(
+        its_domain, TrainingData(), StoryGraph([]), FlowsList(flows), files.config.values()
+    )
 
 
 class _Teller:
@@ -136,7 +157,7 @@ class _Teller:
             file: The file to blame where nothing is named.
         """
         errors = [said for said in heard if said.level == "error"]
-        if not accepted and not errors:
+        if not (accepted or errors or self._inspection.has_errors):
             errors = list(heard) or [_Said("error", {"event": "it refuses the project"})]
         lost = {said.fact("slot") for said in errors if said.event.endswith("slot_not_in_domain")}
         for said in errors:

@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
@@ -69,6 +70,8 @@ def _unreadable(source: Source) -> Finding:
     if _is_missing(source):
         problem = "there is no such file."
         fix = "Run this in the project's folder; --domain and --data may name other places."
+        if Path(source.path).parts[0] == "sub_agents":
+            fix = "Write it, or remove the folder: each folder of sub_agents is an agent."
     return Finding(file=source.path, line=source.problem_line, problem=problem, fix=fix)
 
 

@@ -4,443 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.host.inspection.broken_agent import AGENTS
+from tests.host.inspection.broken_connection import CONNECTIONS
+from tests.host.inspection.broken_flow import FLOWS
+from tests.host.inspection.mistake import ADVISER, AGENT, POLICY, REPORT, URL, template
 from tests.host.project import hosts_own_warnings
-
-AGENT = "sub_agents/stock_explorer/config.yml"
-ADVISER = "sub_agents/advisor_booking/config.yml"
-REPORT = "sub_agents/portfolio_report/config.yml"
-BOOKING = "flows/book_advisor.yml"
-URL = "${WEALTH_DESK_MARKET_URL}"
-POLICY = "rasa_react_ext.policy.ReActPolicy"
 
 Edit = Callable[[str, str, str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Broken:
-    """One mistake.
-
-    Attributes:
-        file: File that is edited.
-        old: Text there.
-        new: What takes its place.
-        at: File that must be named.
-        line: Part of the line that must be named; empty where no line can be.
-        key: End of the key that must be named.
-        problem: Part of what is wrong.
-        fix: Part of what to do.
-        level: Level of the finding.
-    """
-
-    file: str
-    old: str
-    new: str
-    at: str = ""
-    line: str
-    key: str
-    problem: str
-    fix: str
-    level: str = "error"
-
-
-def _template(name: str) -> tuple[str, str]:
-    return "  timezone:", f"  prompt_template: prompts/{name}\n  timezone:"
-
-
-BROKEN = {
-    "a typo in our key": Broken(
-        file="config.yml",
-        old=POLICY,
-        new=f"{POLICY}\n    max_stepz: 4",
-        line="max_stepz",
-        key="max_stepz",
-        problem="unknown",
-        fix="'max_steps'",
-    ),
-    "a typo in our section of the endpoints": Broken(
-        file="endpoints.yml",
-        old="mcp_servers:",
-        new="rasa_react_ext:\n  trace_foldr: traces\nmcp_servers:",
-        line="trace_foldr",
-        key="trace_foldr",
-        problem="unknown",
-        fix="'trace_folder'",
-    ),
-    "settings for an agent that is not there": Broken(
-        file="config.yml",
-        old="    agents:\n",
-        new="    agents:\n      stock_explorr:\n        max_steps: 4\n",
-        line="stock_explorr",
-        key="agents: stock_explorr",
-        problem="no such sub agent",
-        fix="'stock_explorer'",
-    ),
-    "an unknown key of a sub agent": Broken(
-        file=AGENT,
-        old="timezone:",
-        new="time_zone:",
-        line="time_zone",
-        key="configuration: time_zone",
-        problem="unknown",
-        fix="'timezone'",
-    ),
-    "an MCP server that the endpoints lack": Broken(
-        file=AGENT,
-        old="- name: market",
-        new="- name: markt",
-        line="markt",
-        key="mcp_servers: markt",
-        problem="no MCP server 'markt'",
-        fix="'market'",
-    ),
-    "a server that is down": Broken(
-        file="endpoints.yml",
-        old=URL,
-        new="http://127.0.0.1:9/mcp",
-        line="127.0.0.1:9",
-        key="mcp_servers: market: url",
-        problem="cannot be reached",
-        fix="Start it",
-        level="warning",
-    ),
-    "a server's address that is none": Broken(
-        file="endpoints.yml",
-        old=URL,
-        new="ftp://market/mcp",
-        line="ftp:",
-        key="mcp_servers: market: url",
-        problem="http or https",
-        fix="http://",
-    ),
-    "a model group that the endpoints lack": Broken(
-        file=AGENT,
-        old="model_group: agents",
-        new="model_group: agentz",
-        line="agentz",
-        key="llm: model_group",
-        problem="no model group 'agentz'",
-        fix="'agents'",
-    ),
-    "a prompt template that is not there": Broken(
-        file=AGENT,
-        old=_template("none.jinja2")[0],
-        new=_template("none.jinja2")[1],
-        line="none.jinja2",
-        key="configuration: prompt_template",
-        problem="there is no file",
-        fix="Give the path",
-    ),
-    "a syntax error in a prompt template": Broken(
-        file=AGENT,
-        old=_template("broken.jinja2")[0],
-        new=_template("broken.jinja2")[1],
-        at="prompts/broken.jinja2",
-        line="{{ user }",
-        key="",
-        problem="unexpected '}'",
-        fix="Correct the Jinja2 syntax",
-    ),
-    "a variable of a template that nobody provides": Broken(
-        file=AGENT,
-        old=_template("unknown.jinja2")[0],
-        new=_template("unknown.jinja2")[1],
-        at="prompts/unknown.jinja2",
-        line="{{ shoe_size }}",
-        key="shoe_size",
-        problem="nobody provides shoe_size",
-        fix="Known variables",
-        level="warning",
-    ),
-    "an invalid time zone": Broken(
-        file=AGENT,
-        old="Europe/Berlin",
-        new="Europe/Berlinn",
-        line="Berlinn",
-        key="configuration: timezone",
-        problem="no IANA time zone",
-        fix="'Europe/Berlin'",
-    ),
-    "a slot of exit_if that the domain lacks": Broken(
-        file=BOOKING,
-        old="slots.investment_amount",
-        new="slots.investment_amonut",
-        line="investment_amonut",
-        key="is not null",
-        problem="no slot 'investment_amonut'",
-        fix="'investment_amount'",
-    ),
-    "a slot of exit_if that nothing fills": Broken(
-        file="domain.yml",
-        old="""      - tax
-    mappings:
-      - type: from_llm""",
-        new="""      - tax
-    mappings:
-      - type: controlled""",
-        at=BOOKING,
-        line="exit_if",
-        key="exit_if",
-        problem="waits for slot 'advisor_topic'",
-        fix="process_tool_output",
-        level="warning",
-    ),
-    "a tool that the server does not have": Broken(
-        file=ADVISER,
-        old="- find_advisers",
-        new="- find_advisors",
-        line="find_advisors",
-        key="include_tools: find_advisors",
-        problem="no tool 'find_advisors'",
-        fix="'find_advisers'",
-    ),
-    "our policy without FlowPolicy": Broken(
-        file="config.yml",
-        old="  - name: FlowPolicy\n",
-        new="",
-        line="policies:",
-        key="policies",
-        problem="stands alone",
-        fix="- name: FlowPolicy",
-    ),
-    "a project that does not use us": Broken(
-        file="config.yml",
-        old=f"  - name: {POLICY}",
-        new="",
-        line="policies:",
-        key="policies",
-        problem="host's own engine",
-        fix=POLICY,
-    ),
-    "broken YAML in a flow": Broken(
-        file="flows/explore_stocks.yml",
-        old="    steps:",
-        new="    steps: [",
-        line="- call: stock_explorer",
-        key="",
-        problem="did not find expected",
-        fix="Correct the YAML",
-    ),
-    "a variable of the environment that is not set": Broken(
-        file="endpoints.yml",
-        old="OPENAI_API_KEY",
-        new="NO_SUCH_KEY",
-        line="NO_SUCH_KEY",
-        key="NO_SUCH_KEY",
-        problem="NO_SUCH_KEY is not set",
-        fix=".env",
-    ),
-    "a call of an agent that is not there": Broken(
-        file="flows/explore_stocks.yml",
-        old="call: stock_explorer",
-        new="call: stock_explorr",
-        line="stock_explorr",
-        key="stock_explorr",
-        problem="no flow or agent 'stock_explorr'",
-        fix="'stock_explorer'",
-    ),
-    "an external agent that is called with exit_if": Broken(
-        file=ADVISER,
-        old="protocol: RASA",
-        new="protocol: A2A",
-        at=BOOKING,
-        line="exit_if",
-        key="exit_if",
-        problem="no exit conditions",
-        fix="Remove exit_if",
-    ),
-    "a time that is none": Broken(
-        file=AGENT,
-        old="  timezone:",
-        new="  timeout: 0\n  timezone:",
-        line="timeout: 0",
-        key="configuration: timeout",
-        problem="no time in which a turn could run",
-        fix="above 0",
-    ),
-    "a time that no turn can take": Broken(
-        file=AGENT,
-        old="  timezone:",
-        new="  timeout: 3600\n  timezone:",
-        line="timeout: 3600",
-        key="configuration: timeout",
-        problem="a turn ends",
-        fix="TICKET_LOCK_LIFETIME",
-        level="warning",
-    ),
-    "a class that cannot be imported": Broken(
-        file=AGENT,
-        old="  timezone:",
-        new="  module: nowhere.Agent\n  timezone:",
-        line="",
-        key="",
-        problem="nowhere",
-        fix="",
-    ),
-    "a lock that two workers can hold": Broken(
-        file="endpoints.yml",
-        old="mcp_servers:",
-        new="lock_store:\n  type: redis\n  url: localhost\nmcp_servers:",
-        line="type: redis",
-        key="lock_store: type",
-        problem="two workers",
-        fix="concurrent_redis",
-        level="warning",
-    ),
-    "an action of a flow that the domain lacks": Broken(
-        file="flows/opening_hours.yml",
-        old="utter_opening_hours",
-        new="utter_openin_hours",
-        line="utter_openin_hours",
-        key="utter_openin_hours",
-        problem="no response or action 'utter_openin_hours'",
-        fix="'utter_opening_hours'",
-    ),
-    "a slot that is collected and not in the domain": Broken(
-        file=BOOKING,
-        old="collect: appointment_day",
-        new="collect: apointment_day",
-        line="apointment_day",
-        key="apointment_day",
-        problem="no slot 'apointment_day'",
-        fix="'appointment_day'",
-    ),
-    "a slot that is collected and nobody asks for": Broken(
-        file="domain.yml",
-        old="utter_ask_appointment_day",
-        new="utter_ask_apointment_day",
-        at=BOOKING,
-        line="collect: appointment_day",
-        key="appointment_day",
-        problem="no response 'utter_ask_appointment_day'",
-        fix="'utter_ask_apointment_day'",
-    ),
-    "a slot of a condition that the domain lacks": Broken(
-        file="flows/opening_hours.yml",
-        old="- action: utter_opening_hours",
-        new="- action: utter_opening_hours\n        next:\n"
-        "          - if: slots.apointment_by_phone\n            then: END\n          - else: END",
-        line="if: slots.apointment_by_phone",
-        key="apointment_by_phone",
-        problem="no slot 'apointment_by_phone'",
-        fix="'appointment_by_phone'",
-    ),
-    "a slot that a flow sets and the domain lacks": Broken(
-        file="flows/opening_hours.yml",
-        old="- action: utter_opening_hours",
-        new="- set_slots:\n          - apointment_day: Monday\n      - action: utter_opening_hours",
-        line="apointment_day",
-        key="apointment_day",
-        problem="no slot 'apointment_day'",
-        fix="'appointment_day'",
-    ),
-    "a condition without the namespace of slots": Broken(
-        file="flows/opening_hours.yml",
-        old="- action: utter_opening_hours",
-        new="- action: utter_opening_hours\n        next:\n"
-        "          - if: appointment_by_phone\n            then: END\n          - else: END",
-        line="if: appointment_by_phone",
-        key="opening_hours",
-        problem="Rasa says: Predicate 'appointment_by_phone'",
-        fix="namespace",
-    ),
-    "a button of a response that does nothing": Broken(
-        file="domain.yml",
-        old="- text: Which day suits you?",
-        new="- text: Which day suits you?\n      buttons:\n        - title: Monday",
-        line="utter_ask_appointment_day",
-        key="responses: utter_ask_appointment_day",
-        problem="does not have a payload",
-        fix="Please add a payload",
-    ),
-    "a link to a flow that is not there": Broken(
-        file="flows/opening_hours.yml",
-        old="- action: utter_opening_hours",
-        new="- action: utter_opening_hours\n      - link: explore_stoks",
-        line="link: explore_stoks",
-        key="explore_stoks",
-        problem="no flow 'explore_stoks'",
-        fix="'explore_stocks'",
-    ),
-    "a misspelt channel": Broken(
-        file="credentials.yml",
-        old="rest:",
-        new="rset:",
-        line="rset:",
-        key="rset",
-        problem="no channel of this name",
-        fix="'rest'",
-    ),
-    "a misspelt class of a channel": Broken(
-        file="credentials.yml",
-        old="channels.TaskUpdates:",
-        new="channels.TaskUpdate:",
-        line="TaskUpdate:",
-        key="rasa_react_ext.channels.TaskUpdate",
-        problem="no class 'TaskUpdate'",
-        fix="'rasa_react_ext.channels.TaskUpdates'",
-    ),
-    "a misspelt module of a channel": Broken(
-        file="credentials.yml",
-        old="channels.TaskUpdates:",
-        new="chanels.TaskUpdates:",
-        line="chanels",
-        key="chanels.TaskUpdates",
-        problem="cannot be imported",
-        fix="'rasa_react_ext.channels.TaskUpdates'",
-    ),
-    "a channel that needs a package": Broken(
-        file="credentials.yml",
-        old="rest:",
-        new="slack:\n  slack_token: secret",
-        line="slack:",
-        key="slack",
-        problem="not installed",
-        fix="rasa-pro[channels]",
-    ),
-    "a misspelt key of a channel": Broken(
-        file="credentials.yml",
-        old="user_message_evt",
-        new="user_mesage_evt",
-        line="user_mesage_evt",
-        key="socketio: user_mesage_evt",
-        problem="no such key",
-        fix="'user_message_evt'",
-    ),
-    "a key of a channel that has none": Broken(
-        file="credentials.yml",
-        old="rest:",
-        new="rest:\n  verify: true",
-        line="verify",
-        key="rest: verify",
-        problem="no such key",
-        fix="Remove it",
-    ),
-    "a misspelt key of a voice channel": Broken(
-        file="credentials.yml",
-        old="rest:",
-        new="browser_audio:\n  server_url: localhost\n  ttts: {name: azure}\n  asr: {name: azure}",
-        line="ttts:",
-        key="browser_audio: ttts",
-        problem="no such key",
-        fix="'tts'",
-    ),
-    "a key of the server channel": Broken(
-        file="credentials.yml",
-        old="rest:\n",
-        new="rest:\n\nrasa_react_ext.channels.A2AServer:\n  url: https://desk.example\n"
-        "  description: A desk.\n  pth: /\n",
-        line="pth:",
-        key="pth",
-        problem="unknown",
-        fix="path",
-    ),
-}
+BROKEN = {**AGENTS, **CONNECTIONS, **FLOWS}
 
 ALONE = {"an external agent that is called with exit_if", "a project that does not use us"}
 """Mistakes that bring others with them: a card is missing, what our policy allows is not."""
@@ -523,6 +101,103 @@ def test_reports_that_no_channel_takes_are_told_for_each_agent(sample: Path, edi
         assert (finding.level, finding.key) == ("warning", "configuration: push_notification_url")
         assert "is waited for" in finding.problem
         assert "rasa_react_ext.channels.TaskUpdates" in finding.fix
+
+
+HIDING = {
+    "a value of an agent and the name of another": (
+        [
+            ("config.yml", "push_url: true # the sample", "push_url: sure # the sample"),
+            ("config.yml", "risk_report:", "risk_reprot:"),
+        ],
+        {"allow_private_push_url", "risk_reprot"},
+    ),
+    "a value and a key of the section in the endpoints": (
+        [
+            (
+                "endpoints.yml",
+                "mcp_servers:",
+                "rasa_react_ext:\n  trace_content: long\n  stroe: x\nmcp_servers:",
+            )
+        ],
+        {"trace_content", "stroe"},
+    ),
+    "a time zone and the name of a tool": (
+        [
+            (ADVISER, "Europe/Berlin", "Europe/Berlinn"),
+            (ADVISER, "- find_advisers", "- find_advisrs"),
+        ],
+        {"timezone", "find_advisrs"},
+    ),
+    "a template and the name of a tool": (
+        [
+            (ADVISER, *template("none.jinja2")),
+            (ADVISER, "- find_advisers", "- find_adviser"),
+        ],
+        {"prompt_template", "find_adviser"},
+    ),
+    "a misspelt section and a model group": (
+        [
+            ("endpoints.yml", "mcp_servers:", "mcp_server:"),
+            (AGENT, "model_group: agents", "model_group: agentz"),
+        ],
+        {"mcp_server", "model_group"},
+    ),
+    "a call of nobody and an action": (
+        [
+            ("flows/explore_stocks.yml", "call: stock_explorer", "call: stock_explorr"),
+            ("flows/opening_hours.yml", "utter_opening_hours", "utter_openin_hours"),
+        ],
+        {"stock_explorr", "utter_openin_hours"},
+    ),
+}
+"""Edits, and the last part of each key that must be named."""
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_no_mistake_hides_another(name: str, sample: Path, edit: Edit) -> None:
+    edits, keys = HIDING[name]
+    for file, old, new in edits:
+        edit(file, old, new)
+    found = _inspected().findings
+    assert {finding.key.split(": ")[-1] for finding in found} == keys
+
+
+def test_a_variable_that_is_not_set_is_shown_as_it_is_written(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WEALTH_DESK_AGENTS_MODEL")
+    monkeypatch.delenv("WEALTH_DESK_REPORTS_CARD")
+    inspection = _inspected()
+    shown = str(inspection.to_json())
+    assert "unset.invalid" not in shown
+    assert inspection.agents[0].model == "${WEALTH_DESK_AGENTS_MODEL}"
+    assert list(inspection.agents[1].servers) == ["${WEALTH_DESK_REPORTS_CARD}: not asked"]
+    assert {finding.key for finding in inspection.findings} == {
+        "WEALTH_DESK_AGENTS_MODEL",
+        "WEALTH_DESK_REPORTS_CARD",
+    }
+
+
+def test_a_folder_of_an_agent_without_its_file_is_told_what_to_write(sample: Path) -> None:
+    (sample / "sub_agents/risk_report/config.yml").unlink()
+    inspection = _inspected()
+    (finding,) = inspection.findings
+    assert (finding.file, finding.problem) == (
+        "sub_agents/risk_report/config.yml",
+        "there is no such file.",
+    )
+    assert "remove the folder" in finding.fix
+    assert len(inspection.agents) == 3
+
+
+def test_words_of_the_library_that_reads_values_are_not_shown(sample: Path, edit: Edit) -> None:
+    edit("endpoints.yml", "- name: market", "- nmae: [market]\n    meta_map: 3")
+    edit(AGENT, "configuration:", "configuration:\n  include_date_time: often\n  max_retries: []")
+    edit(REPORT, "push_notification_url: ${WEALTH_DESK_URL}", "push_notification_url: 8")
+    for finding in _inspected().findings:
+        words = f"{finding.problem} {finding.fix}".lower()
+        for strange in ("pydantic", "input should", "unable to", "validation error"):
+            assert strange not in words
 
 
 def test_several_mistakes_are_found_in_one_go(sample: Path, edit: Edit) -> None:

@@ -1,0 +1,92 @@
+"""Plain words for values of a wrong form: what is wrong with one, and what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.host.inspection.source import nearest
+
+__all__ = ["MEANT", "UNKNOWN_KEY", "explained", "in_plain_words", "model_error"]
+
+UNKNOWN_KEY = "this key is unknown."
+MEANT = re.compile(r"Did you mean '([^']+)'\?")
+_QUOTED = re.compile(r"'([^']*)'")
+_KINDS = {
+    "bool": ("this must be true or false.", "Write true or false, without quotes."),
+    "int": ("this must be a whole number.", "Write a whole number, such as 10."),
+    "float": ("this must be a number.", "Write a number, such as 10 or 2.5."),
+    "finite": ("this must be a number.", "Write a number, such as 10 or 2.5."),
+    "string": ("this must be a text.", "Write a text; in quotes where it looks like another kind."),
+    "list": ("this must be a list.", "Write one entry per line, each after a dash."),
+    "tuple": ("this must be a list.", "Write one entry per line, each after a dash."),
+    "dict": ("this must hold keys.", "Write keys with values below it."),
+    "mapping": ("this must hold keys.", "Write keys with values below it."),
+    "model": ("this must hold keys.", "Write keys with values below it."),
+}
+_WHOLE = {
+    "missing": ("this key is missing.", "Add it."),
+    "string_too_short": ("this is empty.", "Write a value, or remove the key."),
+    "too_short": ("there are too few entries.", "Write at least one, or remove the key."),
+}
+_BOUNDS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
+def explained(details: Mapping[str, Any], known: Collection[str] = ()) -> tuple[str, str]:
+    """What is wrong with a value, and what to do.
+
+    Args:
+        details: One of the errors of a model.
+        known: Keys that are allowed at its place.
+    """
+    kind, facts = str(details["type"]), details.get("ctx") or {}
+    if kind == "string_pattern_mismatch":
+        return f"this does not have the form {facts['pattern']}.", "Write a value of that form."
+    if kind == "extra_forbidden":
+        keys = f"The keys are: {', '.join(sorted(known))}." if known else "Remove the key."
+        return UNKNOWN_KEY, nearest(str(details["loc"][-1]), known) or keys
+    if kind in _BOUNDS:
+        fact, words = _BOUNDS[kind]
+        bound = f"{words} {facts[fact]:g}"
+        return f"this must be {bound}.", f"Write a number {bound}."
+    if kind in {"literal_error", "enum"}:
+        return _choice(str(facts.get("expected", "")), details.get("input"))
+    words = str(facts.get("error") or details["msg"]).rstrip(".")
+    other = (f"{words}.", "Correct the value.")
+    return _WHOLE.get(kind) or _KINDS.get(kind.partition("_")[0]) or other
+
+
+def _choice(expected: str, given: Any) -> tuple[str, str]:
+    choices = _QUOTED.findall(expected)
+    switch = {True: "on", False: "off"}.get(given) if isinstance(given, bool) else None
+    if switch in choices:  # YAML reads these words as true and false
+        return f"this must be the text {switch!r}.", f'Write "{switch}", in quotes.'
+    problem = f"this must be one of {', '.join(choices)}."
+    return problem, nearest(str(given), choices) or "Write one of them."
+
+
+def in_plain_words(error: ConfigurationError) -> ConfigurationError:
+    """The same error; with plain words where it passes on those of a model."""
+    cause = model_error(error)
+    if cause is None or error.problem == UNKNOWN_KEY:
+        return error
+    known = error.fix.partition(": ")[2].rstrip(".").split(", ")
+    problem, fix = explained(dict(cause.errors()[0]), known)
+    return ConfigurationError(file=error.file, key=error.key, problem=problem, fix=fix)
+
+
+def model_error(error: BaseException) -> ValidationError | None:
+    """The error of a model behind another, None where there is none."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ValidationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause

@@ -1,0 +1,113 @@
+"""Takes mistakes that were told out of the values, so that none of them hides another."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.host.inspection.explain import MEANT, UNKNOWN_KEY
+
+__all__ = ["at", "drop", "expanded", "is_unset", "read_mending", "rename"]
+
+_MOST = 20
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_NAMES = ("name", "id")
+_Read = TypeVar("_Read")
+
+
+def read_mending(
+    values: Any,
+    read: Callable[[Any], _Read],
+    tell: Callable[[ConfigurationError], None],
+    locate: Callable[[ConfigurationError], Sequence[str]],
+) -> tuple[_Read | None, bool]:
+    """Read values, again without each mistake that is refused.
+
+    Args:
+        values: What is read; stays as it is.
+        read: Reads it.
+        tell: Takes each refusal.
+        locate: Where in the values a refusal belongs.
+
+    Returns:
+        What was read, None where a mistake could not be taken out; and whether there was any.
+    """
+    mended = copy.deepcopy(values)
+    for turn in range(_MOST):
+        try:
+            return read(mended), turn > 0
+        except ConfigurationError as error:
+            tell(error)
+            parts, right = locate(error), MEANT.search(error.fix)
+            unknown = error.problem == UNKNOWN_KEY and right is not None
+            if not (unknown and right and rename(mended, parts, right[1])) and not drop(
+                mended, parts
+            ):
+                return None, True
+    return None, True
+
+
+def at(values: Any, parts: Sequence[str]) -> Any:
+    """What is at a place, None where there is none; entries of lists go by name or number."""
+    for part in parts:
+        key = _key(values, part)
+        if key is None:
+            return None
+        values = values[key]
+    return values
+
+
+def drop(values: Any, parts: Sequence[str]) -> bool:
+    """Take a place out; whether it was there."""
+    above, key = _last(values, parts)
+    if key is None:
+        return False
+    del above[key]
+    return True
+
+
+def rename(values: Any, parts: Sequence[str], name: str) -> bool:
+    """Give a key another name; whether it was there and the name was free."""
+    above, key = _last(values, parts)
+    if not isinstance(above, dict) or key is None or name in above:
+        return False
+    above[name] = above.pop(key)
+    return True
+
+
+def expanded(values: Any) -> Any:
+    """A copy with the variables of the environment filled in."""
+    if isinstance(values, Mapping):
+        return {str(key): expanded(value) for key, value in values.items()}
+    if isinstance(values, list):
+        return [expanded(value) for value in values]
+    if isinstance(values, str):
+        return _VARIABLE.sub(lambda found: os.environ.get(found[1], found[0]), values)
+    return values
+
+
+def is_unset(value: Any, unset: Sequence[str]) -> bool:
+    """Whether a text asks for one of some variables."""
+    return any(name in unset for name in _VARIABLE.findall(value if isinstance(value, str) else ""))
+
+
+def _last(values: Any, parts: Sequence[str]) -> tuple[Any, Any]:
+    if not parts:
+        return None, None
+    above = at(values, parts[:-1])
+    return above, _key(above, parts[-1])
+
+
+def _key(values: Any, part: str) -> Any:
+    if isinstance(values, Mapping):
+        return next((key for key in values if str(key) == part), None)
+    if isinstance(values, list):
+        for index, entry in enumerate(values):
+            names = [entry.get(key) for key in _NAMES] if isinstance(entry, Mapping) else [entry]
+            if part == str(index) or part in names:
+                return index
+    return None
