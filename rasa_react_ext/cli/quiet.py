@@ -19,9 +19,11 @@ def host_kept_quiet() -> Generator[None]:
     """Without the host's warnings and logs while the block runs, unless `--debug` asks for them.
 
     To be entered before the host is imported: its LLM layer then does not fetch prices, which
-    would wait for a network that may be away.
+    would wait for a network that may be away, and does not read the file .env that is nearest
+    to where it is installed, which may be another project's.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     if click.get_current_context().find_object(bool):
         yield
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import io
 import json
 import os
@@ -143,6 +144,29 @@ def test_the_keys_of_the_json_are_documented() -> None:
         assert rows == {f"{name}[].{field.name}" for field in dataclasses.fields(kind)}
 
 
+def test_the_file_of_variables_of_another_project_is_not_read(
+    sample: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The host's LLM layer looks for one above the place where it is installed."""
+    other = tmp_path_factory.mktemp("other")
+    (other / ".env").write_text("KEY_OF_ANOTHER=secret\n", encoding="utf-8")
+    (other / "site").mkdir()
+    (other / "site" / "litellm").symlink_to(_folder_of("litellm"))
+    endpoints = sample / "endpoints.yml"
+    text = endpoints.read_text(encoding="utf-8").replace("OPENAI_API_KEY", "KEY_OF_ANOTHER")
+    endpoints.write_text(text, encoding="utf-8")
+    done = _check(sample, "--json", "--offline", PYTHONPATH=str(other / "site"))
+    told = [finding["key"] for finding in json.loads(done.stdout)["findings"]]
+    assert told == ["KEY_OF_ANOTHER"]
+
+
+def _folder_of(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
 def _drawn(width: int | None, *, prompts: bool = False) -> str:
     from rasa_react_ext.host.inspection import AgentView, Finding, Inspection
 
@@ -174,12 +198,12 @@ def _drawn(width: int | None, *, prompts: bool = False) -> str:
     return file.getvalue()
 
 
-def _check(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _check(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     kept = ("HOME", "PATH", "LANG")
     return subprocess.run(
         [sys.executable, "-m", "rasa_react_ext.cli", "check", *arguments],
         cwd=folder,
-        env={name: os.environ[name] for name in kept if name in os.environ},
+        env={name: os.environ[name] for name in kept if name in os.environ} | variables,
         capture_output=True,
         text=True,
         timeout=SECONDS,
