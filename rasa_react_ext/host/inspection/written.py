@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["OUR_POLICY", "check_written", "policy_keys", "unset_variables"]
 
 OUR_POLICY = "rasa_react_ext.policy.ReActPolicy"
+_EXAMPLE = ".env.example"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -37,6 +38,8 @@ def check_written(inspection: Inspection, files: Files) -> None:
         for name, line in unset_variables(source):
             problem = f"the environment variable {name} is not set."
             fix = f"Set {name}, in the environment or in a file .env of the project."
+            if _is_in_example(name):
+                fix += f" {_EXAMPLE} has a value to begin with."
             found = Finding(file=source.path, line=line, key=name, problem=problem, fix=fix)
             inspection.add(found, [f"${{{name}}}"])
     if files.config.root is not None:
@@ -59,6 +62,11 @@ def policy_keys(config: Source) -> Mapping[str, Any]:
     policies = entries(config.values(), "policies")
     ours = next((entry for entry in policies if entry.get("name") == OUR_POLICY), {})
     return {key: value for key, value in ours.items() if key != "name"}
+
+
+def _is_in_example(name: str) -> bool:
+    path = Path(_EXAMPLE)
+    return path.is_file() and f"\n{name}=" in f"\n{path.read_text(encoding='utf-8')}"
 
 
 def _is_missing(source: Source) -> bool:

@@ -178,6 +178,15 @@ def test_a_variable_that_is_not_set_is_shown_as_it_is_written(
     }
 
 
+def test_an_example_of_the_variables_is_pointed_at(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WEALTH_DESK_AGENTS_MODEL")
+    (sample / ".env.example").write_text("WEALTH_DESK_AGENTS_MODEL=one\n", encoding="utf-8")
+    (finding,) = _inspected(connect=False).findings
+    assert finding.fix.endswith(".env.example has a value to begin with.")
+
+
 def test_a_folder_of_an_agent_without_its_file_is_told_what_to_write(sample: Path) -> None:
     (sample / "sub_agents/risk_report/config.yml").unlink()
     inspection = _inspected()
