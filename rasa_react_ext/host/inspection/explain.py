@@ -60,7 +60,7 @@ def explained(details: Mapping[str, Any], known: Collection[str] = ()) -> tuple[
         return f"this must be {bound}.", f"Write a number {bound}."
     if kind in {"literal_error", "enum"}:
         return _choice(str(facts.get("expected", "")), details.get("input"))
-    words = str(facts.get("error") or details["msg"]).rstrip(".")
+    words = str(facts.get("error") or details.get("msg", "")).rstrip(".")
     other = (f"{words}.", "Correct the value.")
     return _WHOLE.get(kind) or _KINDS.get(kind.partition("_")[0]) or other
 

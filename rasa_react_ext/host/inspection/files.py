@@ -29,7 +29,7 @@ _NAMED_FILE = re.compile(r"['\"]([^'\"]+\.ya?ml)['\"]")
 _NAMED_FLOW = re.compile(r"flow '([^']+)'")
 _NAMED_STEP = re.compile(r"step '([^']+)'")
 _NAMED_AGENT = re.compile(r"[Aa]gent '([^']+)'")
-_LINE = re.compile(r"\(?line:? (\d+)")
+_LINE = re.compile(r"\(?[Ll]ine:? (\d+)")
 _ADVICE = re.compile(r"(?<=[.!:]) (?=Please |Make sure |Set |Supported |Available |Refer )")
 
 

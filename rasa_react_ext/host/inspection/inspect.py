@@ -93,7 +93,9 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
 
 
 def _validate(inspection: Inspection, files: Files, project: Project, domain: str) -> None:
-    if any(source.problem for source in (files.config, *files.domain, *files.flows)):
+    read = (*files.domain, *files.flows)
+    # The host does not see what a misspelt section holds, and would miss all of it.
+    if files.config.problem or any(s.problem or s.mended is not None for s in read):
         return
     refused = partial(note_refusal, inspection, files)
     if project.importer is None:  # it was told why; what else that breaks is not

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rasa.agents.validation import validate_agent_folder
 from rasa.core.config.configuration import Configuration
 from rasa.shared.importers.importer import TrainingDataImporter
-from rasa.shared.utils.yaml import read_config_file
 
 from rasa_react_ext.a2a_server.settings import CHANNEL
 from rasa_react_ext.a2a_server.settings import read_settings as read_server_settings
@@ -127,7 +126,10 @@ def note_refusal(inspection: Inspection, files: Files, file: str, error: BaseExc
 
 
 def _words(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    try:
+        return " ".join(str(error).split()) or type(error).__name__
+    except Exception:  # noqa: BLE001 - an error of the host that cannot place itself
+        return "the file does not have the form that is needed"
 
 
 @contextlib.contextmanager
@@ -170,7 +172,7 @@ def read_project(
     flows, its_domain, importer = _flows_and_domain(inspection, files, domain, data)
     complete = not any(source.problem for source in files.agents.values())
     return Project(
-        settings=_settings(inspection, files, layout, agents if complete else None),
+        settings=_settings(inspection, files, agents if complete else None),
         endpoints=Configuration.get_instance().endpoints if has_endpoints else None,
         agents=agents or {},
         domain=its_domain,
@@ -182,10 +184,10 @@ def read_project(
 def _settings(
     inspection: Inspection,
     files: Files,
-    layout: Layout,
     agents: Mapping[str, AgentConfig] | None,
 ) -> Settings | None:
-    if files.config.problem or files.endpoints.problem:
+    endpoints = files.endpoints.values()
+    if files.config.problem or files.endpoints.problem or not isinstance(endpoints, Mapping | None):
         return None
 
     def read(values: Any) -> Settings:
@@ -202,7 +204,7 @@ def _settings(
 
     written = {
         "config.yml": dict(policy_keys(files.config)),
-        "endpoints.yml": dict(read_config_file(layout.endpoints)).get(SECTION),
+        "endpoints.yml": expanded((endpoints or {}).get(SECTION)),
     }
     tell = partial(note_refusal, inspection, files, "config.yml")
     try:

@@ -40,6 +40,8 @@ def check_names(inspection: Inspection, files: Files) -> None:
         _check_template(inspection, files, source.values())
         if files.endpoints.root is not None:
             _check_endpoints(_Teller(inspection, source), source.values(), files.endpoints.values())
+    if files.endpoints.root is not None:
+        _check_groups(_Teller(inspection, files.config), files)
     if not any(source.problem for source in (*files.flows, *files.domain, *files.agents.values())):
         _check_flows(inspection, files)
 
@@ -114,6 +116,21 @@ def _check_endpoints(teller: _Teller, here: Any, there: Any) -> None:
             fix = f"Add it there under `mcp_servers:` with name {name!r}, url and type."
             about = ["MCP server", "endpoints.yml"]
             teller.tell(parts, name, problem, known=servers, about=about, fix=fix)
+
+
+def _check_groups(teller: _Teller, files: Files) -> None:
+    """Model groups that the components of config.yml name."""
+    groups = {str(entry.get("id")) for entry in entries(files.endpoints.values(), "model_groups")}
+    for kind in ("pipeline", "policies"):
+        for component in entries(files.config.values(), kind):
+            for part, value in component.items():
+                group = str(section({part: value}, part).get("model_group") or "")
+                if group and group not in groups:
+                    parts = [kind, str(component.get("name")), str(part), "model_group"]
+                    problem = f"endpoints.yml has no model group {group!r}."
+                    fix = f"Add it there under `model_groups:` with id {group!r}."
+                    about = ["model group", repr(group)]
+                    teller.tell(parts, group, problem, known=groups, about=about, fix=fix)
 
 
 def _check_flows(inspection: Inspection, files: Files) -> None:

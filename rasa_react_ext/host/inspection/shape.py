@@ -58,6 +58,22 @@ _ENDPOINTS = frozenset(
 )
 """Sections that the host or this package reads; a project may have more of its own."""
 
+_DOMAIN = frozenset(
+    {
+        "actions",
+        "config",
+        "e2e_actions",
+        "entities",
+        "forms",
+        "imports",
+        "intents",
+        "responses",
+        "session_config",
+        "slots",
+        "version",
+    }
+)
+_FLOWS = frozenset({"flows", "nlu", "responses", "rules", "stories", "version"})
 _NEAR = 0.75
 _SERVER_KINDS = ("http", "https")
 _NO_ADDRESS = "http://unset.invalid/"
@@ -78,6 +94,8 @@ def check_shapes(inspection: Inspection, files: Files, unset: Sequence[str]) -> 
     return replace(
         files,
         endpoints=_endpoints(_Draft(inspection, files.endpoints, unset)),
+        domain=[_sections(_Draft(inspection, source, unset), _DOMAIN) for source in files.domain],
+        flows=[_sections(_Draft(inspection, source, unset), _FLOWS) for source in files.flows],
         agents={
             folder: _agent(_Draft(inspection, source, unset), folder)
             for folder, source in files.agents.items()
@@ -218,6 +236,12 @@ class _Draft:
             name = entry.get("name") if isinstance(entry, dict) else None
             named.append(name if isinstance(above, list) and isinstance(name, str) else part)
         return named
+
+
+def _sections(draft: _Draft, known: Collection[str]) -> Source:
+    if draft.is_readable:
+        draft.keys([], known, cutoff=_NEAR, only=False)
+    return draft.done()
 
 
 def _endpoints(draft: _Draft) -> Source:

@@ -53,6 +53,7 @@ _FLOW_CHECKS = (
 )
 _ENDPOINT_CHECKS = ("verify_mcp_meta_map_slots_against_domain", "verify_mcp_pre_call_hooks")
 _SECTIONS = ("responses", "slots", "actions", "forms", "intents")
+_NEAR = 0.75
 _QUOTED = re.compile(r"'([^']+)'")
 _SENTENCE = re.compile(r"(?<=[.!]) +(?=[A-Z])")
 
@@ -145,7 +146,9 @@ class _Teller:
     def __init__(self, inspection: Inspection, files: Files, domain: Domain) -> None:
         self._inspection = inspection
         self._files = files
-        self._actions = list(domain.action_names_or_texts)
+        # For each flow the host has an action of its own, which no step names.
+        names = domain.action_names_or_texts
+        self._actions = [name for name in names if not name.startswith("flow_")]
         self._slots = [slot.name for slot in domain.slots]
 
     def tell(self, heard: Sequence[_Said], accepted: bool, file: str) -> None:
@@ -183,7 +186,7 @@ class _Teller:
             action = said.fact("action")
             fix = "Add it under `responses:` or `actions:` in the domain."
             problem = f"the domain has no response or action {action!r}."
-            return problem, nearest(action, self._actions) or fix
+            return problem, nearest(action, self._actions, cutoff=_NEAR) or fix
         if said.event.endswith("collect_step") and not said.facts.get("has_action_defined"):
             return self._unasked(said.fact("collect"))
         problem, fix = (*_SENTENCE.split(said.words, maxsplit=1), "")[:2]
@@ -195,7 +198,8 @@ class _Teller:
         return problem, self._near(wanted) or f"Add {wanted!r} under `responses:` in the domain."
 
     def _near(self, name: str) -> str:
-        return nearest(name, [known for known in self._actions if known.startswith("utter_ask_")])
+        known = [action for action in self._actions if action.startswith("utter_ask_")]
+        return nearest(name, known, cutoff=_NEAR)
 
     def _place(self, said: _Said, file: str) -> tuple[Source, list[str]]:
         flow, step = said.fact("flow"), said.fact("step", "collect")

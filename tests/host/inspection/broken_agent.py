@@ -244,4 +244,13 @@ AGENTS = {
         problem="must be the text 'off'",
         fix='"off"',
     ),
+    "a component's model group that the endpoints lack": Broken(
+        file="config.yml",
+        old="model_group: commands",
+        new="model_group: comands",
+        line="comands",
+        key="llm: model_group",
+        problem="no model group 'comands'",
+        fix="'commands'",
+    ),
 }

@@ -122,4 +122,22 @@ FLOWS = {
         problem="no flow 'explore_stoks'",
         fix="'explore_stocks'",
     ),
+    "a misspelt section of the domain": Broken(
+        file="domain.yml",
+        old="responses:",
+        new="resposes:",
+        line="resposes:",
+        key="resposes",
+        problem="unknown",
+        fix="'responses'",
+    ),
+    "a misspelt section of the flows": Broken(
+        file="flows/opening_hours.yml",
+        old="flows:",
+        new="flws:",
+        line="flws:",
+        key="flws",
+        problem="unknown",
+        fix="'flows'",
+    ),
 }

@@ -209,6 +209,23 @@ def test_words_of_the_library_that_reads_values_are_not_shown(sample: Path, edit
             assert strange not in words
 
 
+@pytest.mark.parametrize("text", ["", "- nothing\n", "nothing\n"])
+@pytest.mark.parametrize("file", ["endpoints.yml", "credentials.yml", "config.yml", AGENT])
+def test_a_file_that_holds_something_else_is_no_traceback(
+    file: str, text: str, sample: Path
+) -> None:
+    (sample / file).write_text(text, encoding="utf-8")
+    assert _inspected(connect=False).findings
+
+
+def test_a_part_of_an_agent_that_holds_no_keys_is_told(sample: Path, edit: Edit) -> None:
+    edit(AGENT, "configuration:\n  llm:\n    model_group: agents\n", "configuration: agents\n")
+    edit(AGENT, "  timezone: Europe/Berlin\n", "")
+    (finding,) = _inspected(connect=False).findings
+    assert (finding.file, finding.key) == (AGENT, "configuration")
+    assert finding.problem == "this must hold keys."
+
+
 def test_several_mistakes_are_found_in_one_go(sample: Path, edit: Edit) -> None:
     edit("config.yml", POLICY, f"{POLICY}\n    max_stepz: 4")
     edit(AGENT, "timezone:", "time_zone:")
