@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ __all__ = ["Files", "parts_of", "read_files"]
 
 _AGENT_FILE = re.compile(r"sub_agents: (?P<agent>[^:]+?)(: config\.yml)?")
 _FLOW_FILE = re.compile(r"flow '(?P<flow>[^']+)'")
+_SHOWN = 300
 _PREFIX = re.compile(
     r"(?P<file>sub_agents: [^:]+(?:: config\.yml)?|flow '[^']+'|[^\s:]+\.\w+): (?P<rest>.*)", re.S
 )
@@ -113,6 +114,18 @@ class Files:
             parts = [f"line {line[1]}"]
         problem, fix = (*_ADVICE.split(words, maxsplit=1), "")[:2]
         return self._placed("error", file, parts, f"Rasa says: {problem}", fix)
+
+    def misshapen(self, finding: Finding, fault: Any) -> Finding:
+        """A finding at the place of a fault that the host's schema of a file has found."""
+        source, parts = self.place(finding.file)[0], list(map(str, fault.path))
+        words = " ".join(str(fault.message).split())
+        return replace(
+            finding,
+            line=source.line(parts) or finding.line,
+            key=": ".join(parts),
+            problem=f"Rasa says: {words[:_SHOWN]}{'' if len(words) <= _SHOWN else ' …'}",
+            fix="Give it the form that is needed there.",
+        )
 
     def place(self, name: str) -> tuple[Source, list[str]]:
         """The file behind a name as errors give it, with the keys that the name implies."""

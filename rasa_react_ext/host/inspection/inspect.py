@@ -21,6 +21,7 @@ from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.check import check_flows
 from rasa_react_ext.host.external.build import CHANNEL, build_external_agents
 from rasa_react_ext.host.inspection.channel import check_channels
+from rasa_react_ext.host.inspection.component import check_components
 from rasa_react_ext.host.inspection.files import Files, parts_of, read_files
 from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection
 from rasa_react_ext.host.inspection.layout import laid_out
@@ -82,6 +83,7 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
         if project.flows is not None and project.domain is not None:
             flows, its_domain, agents = project.flows, project.domain, project.agents
             attempt(inspection, files, data[0], lambda: check_flows(flows, its_domain, agents))
+        check_components(inspection, files.config)
         _validate(inspection, files, project, domain)
         if project.endpoints is not None:
             look = _Look(inspection, files, project, project.endpoints, connect and not unset)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rasa.agents.validation import validate_agent_folder
 from rasa.core.config.configuration import Configuration
 from rasa.shared.importers.importer import TrainingDataImporter
+from rasa.shared.utils.yaml import YamlValidationException
 
 from rasa_react_ext.a2a_server.settings import CHANNEL
 from rasa_react_ext.a2a_server.settings import read_settings as read_server_settings
@@ -118,6 +119,8 @@ def note_refusal(inspection: Inspection, files: Files, file: str, error: BaseExc
         inspection.add(files.refused(error), _QUOTED.findall(error.problem)[:1])
     elif not inspection.told(words := _words(error)):
         finding, cause = files.said(words, file), model_error(error)
+        if isinstance(error, YamlValidationException) and error.validation_errors:
+            finding = files.misshapen(finding, error.validation_errors[0])
         if cause is not None and _OF_A_LIBRARY in words:
             problem, fix = explained(dict(cause.errors()[0]))
             key = ": ".join(map(str, cause.errors()[0]["loc"])) or finding.key

@@ -137,9 +137,9 @@ CONNECTIONS = {
     "a misspelt module of a channel": Broken(
         file="credentials.yml",
         old="channels.TaskUpdates:",
-        new="chanels.TaskUpdates:",
-        line="chanels",
-        key="chanels.TaskUpdates",
+        new="channelz.TaskUpdates:",
+        line="channelz",
+        key="channelz.TaskUpdates",
         problem="cannot be imported",
         fix="'rasa_react_ext.channels.TaskUpdates'",
     ),

@@ -125,9 +125,9 @@ FLOWS = {
     "a misspelt section of the domain": Broken(
         file="domain.yml",
         old="responses:",
-        new="resposes:",
-        line="resposes:",
-        key="resposes",
+        new="responzes:",
+        line="responzes:",
+        key="responzes",
         problem="unknown",
         fix="'responses'",
     ),
@@ -139,5 +139,14 @@ FLOWS = {
         key="flws",
         problem="unknown",
         fix="'flows'",
+    ),
+    "a misspelt key of a step": Broken(
+        file="flows/opening_hours.yml",
+        old="- action:",
+        new="- acton:",
+        line="acton:",
+        key="steps: 0",
+        problem="Rasa says:",
+        fix="Give it the form",
     ),
 }

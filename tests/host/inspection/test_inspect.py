@@ -116,10 +116,10 @@ HIDING = {
             (
                 "endpoints.yml",
                 "mcp_servers:",
-                "rasa_react_ext:\n  trace_content: long\n  stroe: x\nmcp_servers:",
+                "rasa_react_ext:\n  trace_content: long\n  storre: x\nmcp_servers:",
             )
         ],
-        {"trace_content", "stroe"},
+        {"trace_content", "storre"},
     ),
     "a time zone and the name of a tool": (
         [
@@ -200,7 +200,7 @@ def test_a_folder_of_an_agent_without_its_file_is_told_what_to_write(sample: Pat
 
 
 def test_words_of_the_library_that_reads_values_are_not_shown(sample: Path, edit: Edit) -> None:
-    edit("endpoints.yml", "- name: market", "- nmae: [market]\n    meta_map: 3")
+    edit("endpoints.yml", "- name: market", "- namex: [market]\n    meta_map: 3")
     edit(AGENT, "configuration:", "configuration:\n  include_date_time: often\n  max_retries: []")
     edit(REPORT, "push_notification_url: ${WEALTH_DESK_URL}", "push_notification_url: 8")
     for finding in _inspected().findings:
