@@ -5,6 +5,7 @@ PYTEST_ARGS ?=
 
 # Each holds a host and trained projects of its own; most of the time goes into waiting.
 TEST_PROCESSES ?= 3
+IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadfile
 
 # Lines and branches that the tests must reach, in per cent.
 ENGINE_COVERAGE := 100
@@ -21,7 +22,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo chat test test-full faults soak bench format lint types layers \
-	dependencies unit wheel lock clean
+	dependencies unit coverage wheel lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -37,8 +38,7 @@ chat: setup ## talk to the sample in the terminal
 
 test: lint types layers dependencies unit ## every check
 
-test-full: ## every check, slow variants included
-	@$(MAKE) --no-print-directory test PYTEST_ARGS='-m "not faults and not soak" $(PYTEST_ARGS)'
+test-full: lint types layers dependencies coverage ## every check, slow variants and the whole coverage included
 
 faults: setup ## processes killed and connections cut under load
 	$(PY) -m pytest -m faults $(PYTEST_ARGS) tests
@@ -67,11 +67,15 @@ layers: setup ## who may import whom
 dependencies: setup ## declared against imported packages
 	$(PY) -m deptry .
 
-unit: setup ## tests with coverage
-	$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadfile --cov --cov-report= $(PYTEST_ARGS) tests
-	@$(PY) -m coverage report --fail-under=$(PACKAGE_COVERAGE)
+unit: setup ## tests, and the coverage of the engine by its own
+	$(PY) -m coverage run -m pytest $(PYTEST_ARGS) tests/engine
 	@$(PY) -m coverage report --include='rasa_react_ext/engine/*' --fail-under=$(ENGINE_COVERAGE) \
 		--format=total >/dev/null || { echo 'coverage of rasa_react_ext/engine is under $(ENGINE_COVERAGE) %' >&2; exit 2; }
+	$(PY) -m pytest $(IN_PROCESSES) $(PYTEST_ARGS) --ignore tests/engine tests
+
+coverage: setup ## all tests with coverage, which takes them more than twice as long
+	$(PY) -m pytest $(IN_PROCESSES) --cov --cov-report= -m "not faults and not soak" $(PYTEST_ARGS) tests
+	@$(PY) -m coverage report --fail-under=$(PACKAGE_COVERAGE)
 
 wheel: setup ## build the wheel into dist/ and check that it installs
 	$(PY) -m hatchling build -t wheel -d dist
