@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import re
 import sys
 import warnings
 from collections.abc import AsyncGenerator, Generator, MutableMapping
@@ -251,6 +252,7 @@ def _import_host() -> None:
         importlib.import_module("rasa.model_training")
         from rasa.utils.log_utils import configure_structlog
     configure_structlog(logging.WARNING, additional_processors=[_errors])
+    logging.getLogger("rasa").addHandler(_errors)
 
 
 @contextlib.contextmanager
@@ -298,11 +300,17 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:400]
 
 
-class _Errors:
-    """What the host logs as errors, in its own words; a processor of structlog."""
+class _Errors(logging.Handler):
+    """What the host logs as errors, in its own words.
+
+    A processor of structlog; also a handler of the host's lines, because loggers that were used
+    before keep the processors they had.
+    """
 
     def __init__(self) -> None:
+        super().__init__(logging.ERROR)
         self._found: list[str] = []
+        self._lines: list[str] = []
 
     def __call__(
         self, _logger: object, method: str, event: MutableMapping[str, Any]
@@ -312,10 +320,21 @@ class _Errors:
             self._found.append(_one_line(str(words)))
         return event
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a line that the host has made of an event."""
+        line = record.getMessage()
+        told = _EVENT_INFO.search(line)
+        self._lines.append(_one_line(told["words"] if told else line))
+
     def take(self) -> list[str]:
         """The errors since the last call, oldest first."""
-        found, self._found = self._found, []
+        found, self._found, self._lines = self._found or self._lines, [], []
         return found
 
+
+# As the host writes it for people, and as JSON.
+_EVENT_INFO = re.compile(
+    r"""event_info(?:"\s*:|.*?=)\s*(?:\x1b\[[0-9;]*m)*(?P<q>['"])(?P<words>.*?)(?P=q)"""
+)
 
 _errors = _Errors()

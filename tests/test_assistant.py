@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from mcp.server.fastmcp import FastMCP
+from rasa import validator
 from rasa.core.channels import CollectingOutputChannel
+from rasa.utils.log_utils import configure_structlog
 
 from rasa_react_ext import compatibility
 from rasa_react_ext.assistant import Project, loaded, train
@@ -83,9 +86,13 @@ async def test_a_project_that_the_host_refuses_is_one_line(
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("used_before", [False, True])
 async def test_a_flow_that_the_host_refuses_is_named_in_its_words(
-    project: Project, tmp_path: Path
+    project: Project, tmp_path: Path, used_before: bool
 ) -> None:
+    if used_before:
+        configure_structlog(logging.WARNING)
+        validator.structlogger.error("somebody.else", event_info="Not of this training.")
     flow = tmp_path / "flows" / "nowhere.yml"
     flow.parent.mkdir(exist_ok=True)
     flow.write_text(
