@@ -54,7 +54,7 @@ WAYS = pytest.mark.parametrize(
 
 
 async def first_step(model: HostChatModel, sink: Sink | None) -> Step:
-    answer = await model.ask(asking(messages=[USER], tools=[TOOL]), sink)
+    answer = await model.ask(asking(messages=[USER], tools=[TOOL], timeout_seconds=30.0), sink)
     assert answer.text == "One moment."
     calls = [
         CallRecord(
@@ -80,7 +80,9 @@ async def test_b33_a_second_step_is_taken_by_strict_providers(
         model = model_of(**way, api_base=server.base_url)
         step = await first_step(model, sink)
         assert json.loads(step.calls[0].arguments) == {"q": "é"}
-        answer = await model.ask(asking(messages=[USER, *step.messages()], tools=[TOOL]), sink)
+        answer = await model.ask(
+            asking(messages=[USER, *step.messages()], tools=[TOOL], timeout_seconds=30.0), sink
+        )
         await model.aclose()
     assert (answer.text, answer.finish_reason) == ("It is 21 degrees.", "stop")
     assert answer.usage is not None

