@@ -16,6 +16,7 @@ from rasa.core.channels.channel import CollectingOutputChannel, InputChannel, Us
 from rasa.core.run import configure_app
 from sanic import Blueprint, Sanic
 
+from demo.terminal import listening
 from rasa_react_ext.channels import TaskUpdates
 from tests.host.project import Project, hosts_own_warnings, loaded
 
@@ -114,23 +115,8 @@ async def served(
         app = configure_app(
             [TaskUpdates.from_credentials(credentials), phone], enable_api=enable_api, port=port
         )
-    async with loaded(project) as agent:
-        app.ctx.agent = agent
-        server = await app.create_server(
-            host="127.0.0.1", port=port, return_asyncio_server=True, access_log=False
-        )
-        assert server is not None
-        await server.startup()
-        await server.before_start()
-        await server.after_start()
-        try:
-            yield Server(agent=agent, phone=phone, url=f"http://127.0.0.1:{port}", app=app)
-        finally:
-            await server.before_stop()
-            await server.close()
-            for connection in server.connections:
-                connection.close()
-            await server.after_stop()
+    async with loaded(project) as agent, listening(app, agent, port):
+        yield Server(agent=agent, phone=phone, url=f"http://127.0.0.1:{port}", app=app)
 
 
 def free_port() -> int:
