@@ -33,10 +33,6 @@ class WholeConnection(AsyncConnection):
         """Run a statement; arguments and errors are those of the parent's."""
         return await self._whole(super().execute(*args, **kwargs))
 
-    async def commit(self) -> None:
-        """End the transaction and keep what it did."""
-        await self._whole(super().commit())
-
     async def rollback(self) -> None:
         """End the transaction and undo what it did."""
         await self._whole(super().rollback())
@@ -45,14 +41,23 @@ class WholeConnection(AsyncConnection):
         """Run a function that is given the connection in its blocking form."""
         return await self._whole(super().run_sync(*args, **kwargs))
 
-    async def give_back(self) -> None:
-        """Wait for what was begun, undo what was not committed, return to the pool."""
+    async def end(self, *, keep: bool) -> None:
+        """Wait for what was begun and return to the pool; runs in a task of its own.
+
+        Args:
+            keep: Whether what the transaction did is committed; it is undone otherwise.
+        """
         if self._begun is not None:
             # Who asked for it was cancelled or has heard its error.
             await asyncio.wait({self._begun})
             if not self._begun.cancelled():
                 self._begun.exception()
-        if self.sync_connection is not None:
+        if self.sync_connection is None:
+            return
+        try:
+            if keep:
+                await super().commit()
+        finally:
             await super().close()
 
     async def _whole(self, work: Coroutine[Any, Any, Answer]) -> Answer:

@@ -114,7 +114,6 @@ class Database:
         """
         async with self._connection(await self._engine()) as connection:
             yield connection
-            await connection.commit()
 
     async def aclose(self) -> None:
         """Close the connections of the running loop; the database can be used again.
@@ -135,21 +134,27 @@ class Database:
 
     @asynccontextmanager
     async def _connection(self, engine: AsyncEngine) -> AsyncGenerator[WholeConnection]:
+        loop = asyncio.get_running_loop()
         connection = WholeConnection(engine)
-        used: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        used: asyncio.Future[None] = loop.create_future()
         self._in_use.add(used)
+        keep = False
         try:
             await connection.start()
             yield connection
+            keep = True
         finally:
-            task = asyncio.get_running_loop().create_task(connection.give_back())
+            task = loop.create_task(connection.end(keep=keep))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
+            hurried = not keep and _is_cancelled()
             try:
-                await asyncio.wait({task}, timeout=GRACE_SECONDS if _is_cancelled() else None)
+                await asyncio.wait({task}, timeout=GRACE_SECONDS if hurried else None)
             finally:
                 self._in_use.discard(used)
                 used.set_result(None)
+        # What was done is kept, or its error is heard.
+        await task
 
     async def _engine(self) -> AsyncEngine:
         loop = asyncio.get_running_loop()

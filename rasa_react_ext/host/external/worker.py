@@ -30,6 +30,8 @@ __all__ = ["Worker"]
 AT_ONCE = 8
 LEASE_SECONDS = 15.0
 LOOK_SECONDS = 1.0
+# What comes in a burst is looked for together.
+GATHER_SECONDS = 0.05
 FINISH_SECONDS = 10.0
 CONFIRM_PAUSES = (0.0, 0.2, 1.0)
 _log = structlog.get_logger()
@@ -53,6 +55,7 @@ class Worker:
         """Work until told to stop; what is being applied then is finished first."""
         while not self._stopping:
             await self._look()
+            await asyncio.sleep(GATHER_SECONDS)
             try:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._wake.wait()
