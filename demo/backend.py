@@ -12,6 +12,8 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from demo.failure import DemoError
 from rasa_react_ext.assistant import Project
 from rasa_react_ext.testing import ModelScript, ModelServer, ScriptedModel
@@ -112,11 +114,10 @@ def sample_project(
         "RASA_TELEMETRY_ENABLED": "false",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
-    written = (ROOT / "endpoints.yml").read_text(encoding="utf-8")
+    written = yaml.safe_load((ROOT / "endpoints.yml").read_text(encoding="utf-8"))
+    section = {**written.get("rasa_react_ext", {}), "store": str(work / "store.db")}
     endpoints = work / "endpoints.yml"
-    endpoints.write_text(
-        f"{written}\nrasa_react_ext:\n  store: {work / 'store.db'}\n", encoding="utf-8"
-    )
+    endpoints.write_text(yaml.safe_dump({**written, "rasa_react_ext": section}), encoding="utf-8")
     with contextlib.chdir(ROOT), _environment(wanted):
         yield Project(folder=ROOT, endpoints=str(endpoints))
 

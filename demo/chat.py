@@ -1,7 +1,8 @@
 """`python -m demo.chat`: talk to the sample assistant in the terminal.
 
 With OPENAI_API_KEY (and OPENAI_BASE_URL for another server) a real model answers, else the
-scripted one, which understands the sentences it lists. Ctrl-D or /stop ends the conversation.
+scripted one, which understands the sentences it lists. Then it is the conversation of
+`rasa-react chat`, with the sample's servers and the host's own beside it.
 """
 
 from __future__ import annotations
@@ -9,26 +10,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import Any, TextIO
+from collections.abc import Generator
+from typing import TYPE_CHECKING
 
-from anyio.from_thread import start_blocking_portal
+from rich.console import Console
 
 from demo.backend import SCRIPTS, Model, scripted_model
 from demo.conversation import read_conversation
 from demo.failure import DemoError
 from demo.screen import Screen, host_output
-from demo.stage import customer_of, staged_assistant
-from rasa_react_ext.assistant import LoadedAssistant
+from demo.stage import staged_assistant
+from rasa_react_ext.cli.screen import Screen as View
+from rasa_react_ext.cli.talk import converse, typed_lines
 from rasa_react_ext.errors import ExtensionError
-from rasa_react_ext.testing.transcript import Line, Transcript
+
+if TYPE_CHECKING:
+    from rasa_react_ext.host.terminal import Terminal
 
 __all__ = ["main", "real_model"]
 
-STOP = "/stop"
-LOOK_SECONDS = 0.3
 REAL_URL = "https://api.openai.com/v1"
 REAL_MODEL = "gpt-5.1-2025-11-13"
 
@@ -48,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     screen, errors = Screen(), sys.stderr
     try:
         with host_output(shown=verbose), _model(screen) as model:
-            _talk(screen, model, sys.stdin)
+            asyncio.run(_talk(screen, model))
     except (DemoError, ExtensionError, OSError, TimeoutError) as failure:
         print(f"The chat failed. {failure}", file=errors)
         return 1
@@ -85,76 +88,22 @@ def _model(screen: Screen) -> Generator[Model, None, None]:
         yield scripted
 
 
-def _talk(screen: Screen, model: Model, source: TextIO) -> None:
-    """Read in this thread, let the assistant run in another: an interrupted read hangs nothing."""
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(staged_assistant(screen, model)) as assistant,
-    ):
-        screen.say(f"Ready. {STOP} or Ctrl-D ends the conversation.", "bold")
-        talk = _Talk(screen, assistant, typed=source.isatty())
-        portal.call(talk.say, "/session_start")
-        listening = portal.start_task_soon(talk.listen)
-        try:
-            for text in _sentences(screen, source):
-                portal.call(talk.say, text)
-        finally:
-            listening.cancel()
+async def _talk(screen: Screen, model: Model) -> None:
+    view = View(Console(file=screen.stream, highlight=False))
 
+    @functools.cache
+    def seat() -> Terminal:
+        from rasa_react_ext.host.terminal import Terminal
 
-class _Talk:
-    """The conversation on the screen.
+        return Terminal(view)
 
-    Args:
-        screen: Where it is shown.
-        assistant: Who answers.
-        typed: Whether what the user says stands on the screen already.
-    """
+    async with staged_assistant(screen, model, seat=seat) as assistant:
+        from rasa_react_ext.host.terminal import conversing
 
-    def __init__(self, screen: Screen, assistant: LoadedAssistant, *, typed: bool) -> None:
-        self._screen = screen
-        self._assistant = assistant
-        self._typed = typed
-        self._customer = customer_of(assistant)
-        self._transcript = Transcript()
-        self._turn = asyncio.Lock()
-
-    async def say(self, text: str) -> None:
-        """Show a turn."""
-        async with self._turn:
-            # Shown here, since the host records no message that its busy guard answers.
-            if not self._typed and not text.startswith("/"):
-                self._screen.show([Line(kind="user", text=text)])
-            self._show(await self._customer.say(text))
-
-    async def listen(self) -> None:
-        """Show what an agent in the background says between two turns."""
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            async with self._turn:
-                if self._show(await self._customer.news()) and self._typed:
-                    self._screen.ask()
-
-    def _show(self, events: Iterable[Mapping[str, Any]]) -> bool:
-        """Show events; tells whether there was something to see."""
-        lines = [line for line in self._transcript.lines(events) if line.kind != "user"]
-        self._screen.show(lines)
-        for error in self._assistant.take_errors():
-            self._screen.say(f"       Rasa reports: {error}", "red")
-        return bool(lines)
-
-
-def _sentences(screen: Screen, source: TextIO) -> Iterator[str]:
-    """Yield what the user says, without empty lines, until the input ends."""
-    while True:
-        if source.isatty():
-            screen.ask()
-        line = source.readline()
-        text = line.strip()
-        if not line or text == STOP:
-            return
-        if text:
-            yield text
+        async with conversing(
+            assistant.agent, seat(), "customer", assistant.take_errors
+        ) as session:
+            await converse(session, view, typed_lines(), typed=sys.stdin.isatty())
 
 
 if __name__ == "__main__":

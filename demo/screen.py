@@ -37,6 +37,9 @@ class Screen:
 
     Args:
         stream: Where to write; by default the standard output of this moment.
+
+    Attributes:
+        stream: Where it is written.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -44,6 +47,7 @@ class Screen:
         if isinstance(target, io.TextIOWrapper):
             # A terminal that lacks a character shows a question mark instead of ending the demo.
             target.reconfigure(errors="replace")
+        self.stream = target
         self._console = Console(file=target, highlight=False, soft_wrap=True)
 
     @contextlib.contextmanager
@@ -68,12 +72,6 @@ class Screen:
             if line.kind != hide:
                 words = style if line.kind not in ("user", "bot") else ""
                 self._console.print(Text.assemble((label, style), (line.text, words)))
-
-    def ask(self) -> None:
-        """Write the mark after which the user types."""
-        label, style = LOOKS["user"]
-        self._console.print()
-        self._console.print(Text(label, style), end="")
 
     def say(self, text: str = "", style: str = "") -> None:
         """Write a line of text."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demo.backend import Model, free_port, sample_project
 from demo.market import running_market
@@ -14,12 +15,18 @@ from demo.reports import House, running_house
 from demo.screen import Screen
 from rasa_react_ext.assistant import Conversation, LoadedAssistant, train
 
+if TYPE_CHECKING:
+    from rasa.core.channels.channel import InputChannel
+
 __all__ = ["customer_of", "staged_assistant"]
 
 
 @contextlib.asynccontextmanager
 async def staged_assistant(
-    screen: Screen, model: Model, house: House | None = None
+    screen: Screen,
+    model: Model,
+    house: House | None = None,
+    seat: Callable[[], InputChannel] | None = None,
 ) -> AsyncGenerator[LoadedAssistant, None]:
     """Have the sample trained and loaded, with everything it talks to, while the block runs.
 
@@ -27,6 +34,8 @@ async def staged_assistant(
         screen: Where the progress is shown.
         model: The model that the assistant uses.
         house: What the external agent does; by default the sample's, at a walking pace.
+        seat: Makes the channel at which the customer sits, once the host is imported; by default
+            one for `customer_of`.
 
     Raises:
         HostError: If the host refuses the project.
@@ -50,7 +59,7 @@ async def staged_assistant(
             archive = await train(project, work)
         with screen.step("Loading it and connecting its agents"):
             assistant = await stack.enter_async_context(
-                terminal.at_terminal(project, archive, port)
+                terminal.at_terminal(project, archive, port, (seat or terminal.Terminal)())
             )
         yield assistant
 

@@ -18,7 +18,7 @@ from sanic import Blueprint, Sanic
 from rasa_react_ext.assistant import LoadedAssistant, Project, loaded
 from rasa_react_ext.channels import TaskUpdates
 
-__all__ = ["Line", "at_terminal", "listening", "server_app"]
+__all__ = ["Line", "Terminal", "at_terminal", "listening", "server_app"]
 
 NAME = "terminal"
 
@@ -51,7 +51,7 @@ class Terminal(InputChannel):
 
 @contextlib.asynccontextmanager
 async def at_terminal(
-    project: Project, archive: Path, port: int
+    project: Project, archive: Path, port: int, seat: InputChannel
 ) -> AsyncGenerator[LoadedAssistant, None]:
     """Load the assistant and have its server listen while the block runs.
 
@@ -59,20 +59,25 @@ async def at_terminal(
         project: The project.
         archive: The trained model.
         port: Loopback port of the server.
+        seat: The channel at which the customer sits.
 
     Raises:
         HostError: The host cannot load the model.
     """
-    app = server_app(port)
+    app = server_app(port, seat)
     async with loaded(project, archive) as assistant, listening(app, assistant.agent, port):
         yield assistant
 
 
-def server_app(port: int) -> Sanic[Any, Any]:
-    """The host's server with the sample's channel for reports; made before a model is loaded."""
-    return configure_app(
-        [TaskUpdates.from_credentials(None), Terminal()], enable_api=False, port=port
-    )
+def server_app(port: int, seat: InputChannel | None = None) -> Sanic[Any, Any]:
+    """The host's server with the sample's channel for reports; made before a model is loaded.
+
+    Args:
+        port: Loopback port.
+        seat: The channel at which the customer sits; by default one that collects answers.
+    """
+    channels = [TaskUpdates.from_credentials(None), seat or Terminal()]
+    return configure_app(channels, enable_api=False, port=port)
 
 
 @contextlib.asynccontextmanager

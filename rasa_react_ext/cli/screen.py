@@ -18,11 +18,24 @@ class Screen:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
         self._streaming = False
+        self._asking = False
 
     def ask(self) -> None:
         """Invite the user to type."""
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._asking:
             self._console.print("[bold]you >[/bold] ", end="")
+            self._asking = True
+
+    def heard(self) -> None:
+        """The user has ended a line."""
+        self._asking = False
+
+    def said(self, text: str) -> None:
+        """Write what the user said where it does not stand there already."""
+        if self._asking or not self._console.is_terminal:
+            self._console.print("" if self._asking else "[bold]you >[/bold] ", end="")
+            self._console.print(text, markup=False)
+        self._asking = False
 
     def note(self, text: str) -> None:
         """Say something about the chat itself."""
@@ -35,6 +48,7 @@ class Screen:
     def piece(self, text: str) -> None:
         """A piece of a streamed message."""
         if not self._streaming:
+            self._begin_line()
             self._console.print("bot > ", end="", style="bold cyan")
             self._streaming = True
         self._console.print(text, end="", markup=False)
@@ -47,6 +61,7 @@ class Screen:
 
     def message(self, text: str) -> None:
         """A whole message."""
+        self._begin_line()
         self._console.print("bot > ", end="", style="bold cyan")
         self._console.print(text, markup=False)
 
@@ -63,6 +78,10 @@ class Screen:
         else:
             self._line(f"  ✓ {tool}{took}", "green")
 
+    def progress(self, text: str) -> None:
+        """A flow or an agent has come further."""
+        self._line(f"  {text}", "dim")
+
     def slot(self, name: str, value: Any) -> None:
         """A slot has changed."""
         self._line(
@@ -70,12 +89,16 @@ class Screen:
         )
 
     def _line(self, text: str, style: str) -> None:
-        if self._streaming:
-            self._console.print()
-            self._streaming = False
+        self._begin_line()
         self._console.print(
             text, style=style, markup=False, soft_wrap=not self._console.is_terminal
         )
+
+    def _begin_line(self) -> None:
+        """Leave a line on which something stands."""
+        if self._streaming or self._asking:
+            self._console.print()
+        self._streaming = self._asking = False
 
 
 def _short(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import os
 import signal
@@ -15,12 +16,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from demo.backend import ROOT
-from rasa_react_ext.cli.chat import _converse
+from demo.backend import ROOT, free_port
 from rasa_react_ext.cli.failure import ExitCode
 from rasa_react_ext.cli.main import main
 from rasa_react_ext.cli.page import read_record
 from rasa_react_ext.cli.screen import Screen
+from rasa_react_ext.cli.talk import converse
 from tests.sample import Sample, running_sample
 
 SECONDS = 90
@@ -42,6 +43,8 @@ def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_at_stop(
     )
     assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
     shown = done.stdout
+    assert "you > How is Nordwind doing?\nbot > One moment, I look that up.\n" in shown
+    assert "  agent stock_explorer started\n" in shown
     assert "bot > One moment, I look that up.\n" in shown
     assert '  … find_symbol {"query": "Nordwind"}\n' in shown
     assert "  ✓ fetch_live_price in " in shown
@@ -73,6 +76,15 @@ def test_a_recorded_conversation_is_drawn_without_the_hosts_words_in_the_users_p
     assert resumed["user"] == ""
     assert main(["trace", str(record)]) == ExitCode.DONE
     assert "How is Nordwind doing?" in record.with_suffix(".html").read_text(encoding="utf-8")
+
+
+def test_a_server_that_is_down_is_told_before_the_first_word(sample: Sample) -> None:
+    port = free_port()
+    with _environment(WEALTH_DESK_MARKET_URL=f"http://127.0.0.1:{port}/mcp"):
+        done = _chat(sample, "/stop\n")
+    before, _, _ = done.stdout.partition("Welcome")
+    assert "MCP server market" in before
+    assert "Its tools are absent until it answers." in before
 
 
 def test_ctrl_c_ends_with_its_code_and_without_a_traceback(sample: Sample) -> None:
@@ -109,6 +121,9 @@ class Talk:
         self.said: list[str] = []
         self.cancelled = asyncio.Event()
 
+    async def begin(self) -> None:
+        pass
+
     async def say(self, text: str) -> None:
         self.said.append(text)
         if text == "wait":
@@ -135,18 +150,53 @@ async def test_cancel_stops_the_turn_that_runs_and_lines_typed_meanwhile_wait() 
 
 async def test_cancel_without_a_turn_says_so() -> None:
     _, shown = await _talk("/cancel", None)
-    assert shown == "Nothing runs.\n"
+    assert shown.endswith("Nothing runs.\n")
 
 
-async def _talk(*typed: str | None) -> tuple[Talk, str]:
+async def test_cancel_in_a_file_of_messages_waits_behind_those_before_it() -> None:
+    talk, shown = await _talk("hello", "again", "/cancel", None, typed=False)
+    assert talk.said == ["hello", "again"]
+    assert not talk.cancelled.is_set()
+    assert shown.endswith("Nothing runs.\n")
+
+
+def test_words_that_come_by_themselves_leave_the_line_that_is_being_typed() -> None:
+    file = io.StringIO()
+    screen = Screen(Console(file=file, width=80, force_terminal=True, color_system=None))
+    screen.ask()
+    screen.message("Your report is ready.")
+    screen.ask()
+    screen.heard()
+    screen.said("Thanks.")
+    screen.message("Welcome.")
+    assert file.getvalue() == "you > \nbot > Your report is ready.\nyou > bot > Welcome.\n"
+
+
+def test_a_message_is_written_again_where_the_prompt_came_back_meanwhile() -> None:
+    file = io.StringIO()
+    screen = Screen(Console(file=file, width=80, force_terminal=True, color_system=None))
+    screen.ask()
+    screen.said("Thanks.")
+    assert file.getvalue() == "you > Thanks.\n"
+
+
+async def _talk(*messages: str | None, typed: bool = True) -> tuple[Talk, str]:
     file = io.StringIO()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
-    for line in typed:
+    for line in messages:
         lines.put_nowait(line)
     talk: Any = Talk()
     async with asyncio.timeout(5):
-        await _converse(talk, Screen(Console(file=file, width=80)), lines)
+        await converse(talk, Screen(Console(file=file, width=80)), lines, typed=typed)
     return talk, file.getvalue()
+
+
+@contextlib.contextmanager
+def _environment(**wanted: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in wanted.items():
+            patch.setenv(name, value)
+        yield
 
 
 def _chat(sample: Sample, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -107,17 +107,38 @@ def test_the_chat_answers_what_it_is_told_and_shows_what_comes_by_itself(tmp_pat
         heard = _heard(chat, "Welcome")
         assert "OPENAI_API_KEY is not set, so a scripted model answers" in heard
         assert "  How is Nordwind doing?" in heard
+        assert "/slots shows slots" in heard
         _heard(chat, "HLSC trades at", says="\n   \nHow is Helio doing?")
+        _heard(chat, "No slot is set.", says="/slots")
+        _heard(chat, "No record: set trace_folder", says="/trace")
+        _heard(chat, "Nothing runs.", says="/cancel")
         _heard(chat, "Please note", says="Thanks.")
         # The external agent asks back and reports between two messages.
         heard = _heard(chat, "Which period", says="A portfolio report, please.")
-        assert "  you  A portfolio report, please." in heard
+        assert "you > A portfolio report, please." in heard
         _heard(chat, "Going through", says="The month.")
-        assert "  you  How far is it?" in _heard(chat, "Not yet.", says="How far is it?")
+        assert "you > How far is it?" in _heard(chat, "Not yet.", says="How far is it?")
         _heard(chat, "Your 2 positions are worth")
+        _heard(chat, "agent portfolio_report finished")
         rest, complaints = chat.communicate("What a day!\n", timeout=LIMIT_SECONDS)
     assert (chat.returncode, complaints) == (0, ""), rest + complaints
-    assert rest.count("  you  ") == 1
+    assert rest.count("you > ") == 1
+
+
+def test_messages_that_are_piped_at_once_have_their_own_answers_below_them(tmp_path: Path) -> None:
+    answers = {
+        "A risk report, please.": "bot > I pass that on to our reporting house.",
+        "When are you open?": "bot > The desk is open",
+        "Stop the risk report, please.": "  agent risk_report cancelled",
+        "How is Nordwind doing?": "bot > NWND trades at",
+    }
+    with _running("demo.chat", tmp_path) as chat:
+        output, complaints = chat.communicate("\n".join(answers), timeout=LIMIT_SECONDS)
+    assert (chat.returncode, complaints) == (0, ""), output + complaints
+    turns = dict(turn.split("\n", 1) for turn in output.split("you > ")[1:])
+    assert list(turns) == list(answers)
+    for said, answer in answers.items():
+        assert answer in turns[said], output
 
 
 def _heard(chat: subprocess.Popen[str], words: str, *, says: str = "") -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rasa_react_ext.host.terminal.session import Session, loaded_session
+from rasa_react_ext.host.terminal.channel import Terminal
+from rasa_react_ext.host.terminal.session import Session, conversing, loaded_session
 from rasa_react_ext.host.terminal.view import View
 
-__all__ = ["Session", "View", "loaded_session"]
+__all__ = ["Session", "Terminal", "View", "conversing", "loaded_session"]

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rasa.agents.agent_manager import AgentManager
 from rasa.cli.project_env import load_project_dotenv
 from rasa.core.agent import Agent, load_agent
 from rasa.core.channels.channel import UserMessage
 from rasa.core.config.configuration import Configuration
 from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
-from rasa.shared.core.constants import SLOTS_EXCLUDED_FOR_AGENT
 from rasa.tracing.backend_tracing_config import configure_backend_tracing
 from rasa.utils.log_utils import configure_structlog
 
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
-from rasa_react_ext.host.terminal.channel import TerminalChannel, ToolWatcher
-from rasa_react_ext.host.terminal.view import View
+from rasa_react_ext.host.agent import ReActAgent
+from rasa_react_ext.host.terminal.channel import Terminal, TerminalChannel, ToolWatcher
+from rasa_react_ext.host.terminal.progress import shown_slots
 
-__all__ = ["Session", "loaded_session"]
+if TYPE_CHECKING:
+    from rasa.shared.core.trackers import DialogueStateTracker
+
+    from rasa_react_ext.host.terminal.view import View
+
+__all__ = ["Session", "conversing", "loaded_session"]
 
 START = "/session_start"
-_HOST_SLOTS = SLOTS_EXCLUDED_FOR_AGENT | {"language", "max_clarification_options"}
+Errors = Callable[[], Iterable[str]]
 
 
 class Session:
@@ -35,36 +42,40 @@ class Session:
         sender_id: Name of the conversation.
     """
 
-    def __init__(self, agent: Agent, view: View, sender_id: str) -> None:
+    def __init__(
+        self, agent: Agent, terminal: Terminal, sender_id: str, errors: Errors = tuple
+    ) -> None:
         self.sender_id = sender_id
         self._agent = agent
-        self._view = view
-        self._slots: dict[str, Any] = {}
+        self._terminal = terminal
+        self._errors = errors
 
     async def begin(self) -> None:
         """Start the session, as a channel does when a user opens it."""
-        await self.say(START)
+        await self._pass_on(START, self._terminal.answering(""))
 
     async def say(self, text: str) -> None:
         """Pass a message on and wait for the end of the turn; the view shows the rest."""
-        channel = TerminalChannel(self._view)
+        channel = self._terminal.answering(text)
+        try:
+            await self._pass_on(text, channel)
+        finally:
+            channel.begin()
+
+    async def _pass_on(self, text: str, channel: TerminalChannel) -> None:
         message = UserMessage(text, channel, self.sender_id, input_channel=channel.name())
         await self._agent.handle_message(message)
-        for name, value in (await self.slots()).items():
-            if self._slots.get(name) != value:
-                self._view.slot(name, value)
-        self._slots = await self.slots()
+        # A turn that was cancelled ends without telling its channel.
+        tracker = None if channel.is_complete else await self._tracker()
+        if tracker is not None:
+            self._terminal.progress.tell(tracker)
+        for error in self._errors():
+            self._terminal.view.note(f"Rasa reports: {error}")
 
     async def slots(self) -> dict[str, Any]:
         """Slots that have a value, without the host's own."""
-        tracker = await self._agent.tracker_store.retrieve(self.sender_id)
-        if tracker is None:
-            return {}
-        return {
-            name: value
-            for name, value in tracker.current_slot_values().items()
-            if value is not None and name not in _HOST_SLOTS
-        }
+        tracker = await self._tracker()
+        return {} if tracker is None else shown_slots(tracker)
 
     def cancel(self) -> bool:
         """Stop the turn that runs; tells whether there was one."""
@@ -73,6 +84,35 @@ class Session:
     def trace_file(self) -> Path | None:
         """Where the record of this conversation is written, if that is switched on."""
         return process.current().trace_file(self.sender_id)
+
+    async def _tracker(self) -> DialogueStateTracker | None:
+        return await self._agent.tracker_store.retrieve(self.sender_id)
+
+
+@asynccontextmanager
+async def conversing(
+    agent: Agent, terminal: Terminal, sender_id: str, errors: Errors = tuple
+) -> AsyncGenerator[Session]:
+    """Sit at a terminal while the block runs; servers that are down are told first.
+
+    Args:
+        agent: A loaded assistant.
+        terminal: Where the user sits.
+        sender_id: Name of the conversation.
+        errors: Gives what the host reported as errors since it was last asked.
+    """
+    for reason in await _missing():
+        words = f"{reason.rstrip('.')}. Its tools are absent until it answers."
+        terminal.view.note(f"MCP server {words}")
+    with process.current().watched_by(lambda _: ToolWatcher(terminal.view)):
+        yield Session(agent, terminal, sender_id, errors)
+
+
+async def _missing() -> list[str]:
+    """Servers that cannot be reached, each with the reason; waits no longer than a turn would."""
+    agents = [agent for agent in AgentManager().agents.values() if isinstance(agent, ReActAgent)]
+    await asyncio.gather(*(agent.mcp_tools.tools() for agent in agents))
+    return sorted({reason for agent in agents for reason in agent.mcp_tools.missing()})
 
 
 @asynccontextmanager
@@ -100,7 +140,6 @@ async def loaded_session(
     if sub_agents.is_dir():  # noqa: ASYNC240 - before anything else runs
         Configuration.initialise_sub_agents(sub_agents)
     settings = Configuration.get_instance()
-    shared = process.current()
     async with AgentsConnectionCleanup():
         agent = await load_agent(
             model_path=str(archive),
@@ -109,8 +148,8 @@ async def loaded_session(
         )
         if not agent.is_ready():
             raise _refusal(model, "the host could not load it.", "Train again with this host.")
-        with shared.watched_by(lambda _: ToolWatcher(view)):
-            yield Session(agent, view, sender_id)
+        async with conversing(agent, Terminal(view), sender_id) as session:
+            yield session
 
 
 def _archive(model: Path) -> Path:

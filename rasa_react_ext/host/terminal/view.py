@@ -10,6 +10,14 @@ __all__ = ["View"]
 class View(Protocol):
     """Shows one conversation; called from one event loop only."""
 
+    def ask(self) -> None:
+        """The user's turn to speak; may be said again, after words that came by themselves."""
+        ...
+
+    def said(self, text: str) -> None:
+        """What the user said is taken up; all until the next of these answers it."""
+        ...
+
     def piece(self, text: str) -> None:
         """A piece of a streamed message."""
         ...
@@ -30,6 +38,18 @@ class View(Protocol):
         """A tool has answered."""
         ...
 
+    def progress(self, text: str) -> None:
+        """An agent or a flow has begun, ended, or was interrupted, resumed or cancelled."""
+        ...
+
     def slot(self, name: str, value: Any) -> None:
         """A slot has changed."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something about the chat itself, such as a server that is down."""
+        ...
+
+    def failed(self, reason: str) -> None:
+        """The host has given a turn up."""
         ...

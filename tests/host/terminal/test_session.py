@@ -1,13 +1,17 @@
-"""The terminal's channel and watcher, apart from a terminal."""
+"""The terminal's channels, watcher and progress, apart from a terminal."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from rasa.shared.core import events as host
+from rasa.shared.core.trackers import DialogueStateTracker
+
 from rasa_react_ext.engine import occurrence as engine
 from rasa_react_ext.engine.batch import Planned
 from rasa_react_ext.engine.tool import Tool, ToolResult
-from rasa_react_ext.host.terminal.channel import TerminalChannel, ToolWatcher
+from rasa_react_ext.host.terminal.channel import Terminal, ToolWatcher
 
 
 class Shown:
@@ -15,6 +19,12 @@ class Shown:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+
+    def ask(self) -> None:
+        self.calls.append(("ask",))
+
+    def said(self, text: str) -> None:
+        self.calls.append(("said", text))
 
     def piece(self, text: str) -> None:
         self.calls.append(("piece", text))
@@ -31,27 +41,93 @@ class Shown:
     def tool_finished(self, tool: str, *, seconds: float | None, is_error: bool) -> None:
         self.calls.append(("finished", tool, seconds, is_error))
 
+    def progress(self, text: str) -> None:
+        self.calls.append(("progress", text))
+
     def slot(self, name: str, value: Any) -> None:
         self.calls.append(("slot", name, value))
 
+    def note(self, text: str) -> None:
+        self.calls.append(("note", text))
 
-async def test_streamed_pieces_are_shown_as_they_come_and_an_interruption_is_told() -> None:
-    shown = Shown()
-    channel = TerminalChannel(shown)
+    def failed(self, reason: str) -> None:
+        self.calls.append(("failed", reason))
+
+
+@pytest.fixture
+def shown() -> Shown:
+    return Shown()
+
+
+@pytest.fixture
+def terminal(shown: Shown) -> Terminal:
+    return Terminal(shown)
+
+
+async def test_streamed_pieces_are_shown_as_they_come_and_an_interruption_is_told(
+    terminal: Terminal, shown: Shown
+) -> None:
+    channel = terminal.answering("")
     await channel.send_response_chunk_start("me")
     await channel.send_response_chunk(recipient_id="me", chunk="Hel")
     await channel.send_response_chunk_end("me", interrupted=True)
     assert shown.calls == [("piece", "Hel"), ("end", True)]
 
 
-async def test_choices_are_listed_below_their_text() -> None:
-    shown = Shown()
-    await TerminalChannel(shown).send_text_with_buttons("me", "Which?", [{"title": "A"}])
+async def test_choices_are_listed_below_their_text(terminal: Terminal, shown: Shown) -> None:
+    await terminal.answering("").send_text_with_buttons("me", "Which?", [{"title": "A"}])
     assert shown.calls == [("message", "Which?\n  - A")]
 
 
-def test_a_tool_is_shown_when_it_starts_and_when_it_has_answered() -> None:
-    shown = Shown()
+async def test_words_of_an_agent_in_the_background_stand_before_the_message_that_waits_for_them(
+    terminal: Terminal, shown: Shown
+) -> None:
+    answering, by_itself = terminal.answering("When are you open?"), terminal.get_output_channel()
+    await by_itself.send_text_message("me", "Your report is ready.")
+    await answering.notify_message_processing_started()
+    await answering.send_text_message("me", "At nine.")
+    assert shown.calls == [
+        ("message", "Your report is ready."),
+        ("ask",),
+        ("said", "When are you open?"),
+        ("message", "At nine."),
+    ]
+
+
+async def test_changes_are_told_once_whichever_channel_ends_the_turn(
+    terminal: Terminal, shown: Shown
+) -> None:
+    tracker = DialogueStateTracker("me", [])
+    _add(tracker, host.FlowStarted("order"), host.AgentStarted("report", "order"))
+    for channel in (terminal.answering(""), terminal.answering("")):
+        channel.attach_tracker_state(tracker)
+        await channel.notify_message_processing_completed()
+    assert shown.calls == [("progress", "flow order started"), ("progress", "agent report started")]
+
+
+@pytest.mark.parametrize("recorded", ["never", "before the flow", "behind the flow"])
+def test_an_agent_whose_flow_is_cancelled_is_told_to_be_cancelled_once(
+    terminal: Terminal, shown: Shown, recorded: str
+) -> None:
+    tracker = DialogueStateTracker("me", [])
+    _add(tracker, host.AgentStarted("report", "order"), host.AgentInterrupted("report", "order"))
+    terminal.progress.tell(tracker)
+    before, behind = recorded == "before the flow", recorded == "behind the flow"
+    cancelled = host.AgentCancelled("report", "order")
+    _add(tracker, *[cancelled] * before, host.FlowCancelled("order", "ask"), *[cancelled] * behind)
+    terminal.progress.tell(tracker)
+    assert shown.calls[2:] == [
+        ("progress", "agent report cancelled"),
+        ("progress", "flow order cancelled"),
+    ]
+
+
+def _add(tracker: DialogueStateTracker, *events: host.Event) -> None:
+    for event in events:
+        tracker.update(event)
+
+
+def test_a_tool_is_shown_when_it_starts_and_when_it_has_answered(shown: Shown) -> None:
     watcher = ToolWatcher(shown)
     tool = Tool(name="find", description="", parameters={})
     call = Planned(position=0, id="c1", name="find", arguments={"q": 1}, tool=tool)
