@@ -1,24 +1,76 @@
-"""The code blocks of a page."""
+"""The pages for people, and the code blocks and commands on them."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.project.tree import ROOT
 
-__all__ = ["DOCS", "Block", "blocks", "files_of"]
+__all__ = ["DOCS", "PAGES", "Block", "Line", "blocks", "files_of", "spoken_commands"]
 
 DOCS = ROOT / "docs"
-_BLOCK = re.compile(
-    r"(?:^[ ]*<!-- (?P<note>[^\n]*) -->\n)?"
-    r"^[ ]*```(?P<kind>\w*)\n(?P<text>.*?)^[ ]*```$",
-    re.MULTILINE | re.DOTALL,
+PAGES = (
+    *sorted(path.name for path in DOCS.glob("*.md")),
+    "../CONTRIBUTING.md",
+    "../README.md",
 )
-_FILE = re.compile(r"# (?P<name>[\w./-]+\.\w+)\n")
+"""Every page, as seen from the folder of the pages."""
+
+PROGRAMS = (
+    *(
+        "cd",
+        "cp",
+        "curl",
+        "docker",
+        "export",
+        "git",
+        "make",
+        "npx",
+        "pip",
+        "pytest",
+        "python",
+        "uv",
+    ),
+    *("rasa", "rasa-react", ".venv/bin/python", ".venv/bin/rasa-react"),
+)
+"""What a text begins with that is a command."""
+
+_COMMAND = re.compile(rf"(?:\w+=\S+ )*(?:{'|'.join(map(re.escape, PROGRAMS))}) ")
+_BLOCK = re.compile(r"^[ ]*```(?P<kind>\w*)\n(?P<text>.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# (?P<name>[\w./-]+\.\w+)\b.*\n")
+_SPAN = re.compile(r"`([^`\n]+)`")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One command.
+
+    Attributes:
+        page: Name of its page.
+        text: As it is written.
+        words: The program and its arguments.
+        variables: What is set before the program.
+    """
+
+    page: str
+    text: str
+    words: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, page: str, text: str) -> Line:
+        """Split a line as a shell does."""
+        words = shlex.split(text, comments=True)
+        variables: dict[str, str] = {}
+        while words and re.match(r"\w+=", words[0]):
+            name, _, value = words.pop(0).partition("=")
+            variables[name] = value
+        return cls(page=page, text=text.strip(), words=tuple(words), variables=variables)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,20 +82,33 @@ class Block:
         line: Line it begins at.
         kind: Its language.
         text: What stands in it.
-        note: The comment before it, which says why it is not run; else empty.
     """
 
     page: str
     line: int
     kind: str
     text: str
-    note: str
 
     @property
     def file(self) -> str:
         """Name of the file that it is, from its first line; else empty."""
         found = _FILE.match(self.text)
         return found["name"] if found else ""
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether it is for a shell; one that only says so by what stands in it, too."""
+        return self.kind == "sh" or (not self.kind and bool(_COMMAND.match(self.text)))
+
+    @property
+    def is_script(self) -> bool:
+        """Whether its lines only make sense together."""
+        return self.is_shell and "&" in self.text
+
+    @property
+    def lines(self) -> list[Line]:
+        """Its commands."""
+        return [Line.read(self.page, line) for line in self.text.splitlines() if line.strip()]
 
 
 def blocks(page: str) -> list[Block]:
@@ -55,10 +120,16 @@ def blocks(page: str) -> list[Block]:
             line=text.count("\n", 0, found.start("text")),
             kind=found["kind"],
             text=textwrap.dedent(found["text"]),
-            note=found["note"] or "",
         )
         for found in _BLOCK.finditer(text)
     ]
+
+
+def spoken_commands(page: str) -> list[Line]:
+    """Commands in the running text of a page, each once."""
+    text = _BLOCK.sub("", (DOCS / page).read_text(encoding="utf-8"))
+    spans = dict.fromkeys(_SPAN.findall(text))
+    return [Line.read(page, span) for span in spans if _COMMAND.match(span)]
 
 
 def files_of(page: str, folder: Path) -> Mapping[str, Path]:

@@ -1,46 +1,30 @@
-"""Every snippet of the pages for tasks: accepted by those who read it, or run."""
+"""Every snippet of the pages: read by the code that reads such files, or executed.
+
+Commands are run by `test_commands.py`, the Dockerfile is looked at by `test_dockerfile.py`.
+"""
 
 from __future__ import annotations
 
 import ast
+import asyncio
 import contextlib
+import inspect
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 
-from rasa_react_ext.cli.main import COMMANDS
-from tests.docs.page import Block, blocks
-from tests.project.tree import ROOT
+from rasa_react_ext.store import Database, Journal, JournalEntry
+from tests.docs.page import DOCS, PAGES, Block, blocks
 
 pytestmark = pytest.mark.host
 
-PAGES = (
-    "README.md",
-    "a2a-server.md",
-    "add-an-agent.md",
-    "build-my-image.md",
-    "command-line.md",
-    "configuration.md",
-    "external-agents.md",
-    "hooks.md",
-    "mcp-servers.md",
-    "move-from-the-host.md",
-    "personal-data.md",
-    "roll-back.md",
-    "run-many-workers.md",
-    "security.md",
-    "troubleshooting.md",
-    "upgrade-the-host.md",
-    "watch.md",
-)
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 POLICY = "rasa_react_ext.policy.ReActPolicy"
+KINDS = {"dockerfile", "python", "sh", "yaml"}
 SHOWN = {"", "text"}
 """Kinds that show what a program prints or is told."""
 
@@ -48,23 +32,32 @@ FILES = {
     "policies": "config.yml",
     "rasa_react_ext": "endpoints.yml",
     "mcp_servers": "endpoints.yml",
+    "model_groups": "endpoints.yml",
+    "tracker_store": "endpoints.yml",
     "rasa_react_ext.channels.A2AServer": "credentials.yml",
     "rasa_react_ext.channels.TaskUpdates": "credentials.yml",
     "session_config": "domain.yml",
     "slots": "domain.yml",
     "flows": "flows/some.yml",
+    "rules": "tests/some.yml",
     "agent": "sub_agents/some/config.yml",
     "configuration": "sub_agents/some/config.yml",
 }
 """Where a top-level key belongs, for snippets that do not say."""
+
+FOLLOWED = {"add-an-agent.md", "move-from-the-host.md", "testing.md"}
+"""Pages whose Python is run where their projects are: `test_walk.py`, `tests/testing`."""
+
+GIVEN = {"external-agents.md": {"sender_id": "customer-4711"}}
+"""What the Python of a page finds in its place."""
 
 
 def _id(block: Block) -> str:
     return f"{block.page}:{block.line}"
 
 
-def _of(kind: str) -> Any:
-    found = [block for block in BLOCKS if block.kind == kind and not block.note]
+def _of(kind: str, *, without: frozenset[str] | set[str] = frozenset()) -> Any:
+    found = [block for block in BLOCKS if block.kind == kind and block.page not in without]
     return pytest.mark.parametrize("block", found, ids=_id)
 
 
@@ -76,10 +69,8 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setenv(name, "http://127.0.0.1:9/mcp")
 
 
-def test_every_block_is_run_read_or_says_why_not() -> None:
-    known = {"python", "sh", "yaml"} | SHOWN
-    assert [_id(b) for b in BLOCKS if not b.note and b.kind not in known] == []
-    assert [_id(b) for b in BLOCKS if b.note and not b.note.startswith("not run here: ")] == []
+def test_every_block_is_of_a_kind_that_is_tested() -> None:
+    assert [_id(block) for block in BLOCKS if block.kind not in KINDS | SHOWN] == []
 
 
 @_of("yaml")
@@ -94,25 +85,18 @@ def test_a_yaml_snippet_is_what_its_file_may_hold(block: Block, tmp_path: Path) 
         reader(path, values)
 
 
-@_of("python")
-def test_a_python_snippet_is_code(block: Block) -> None:
-    compile(block.text, _id(block), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-
-
-@_of("sh")
-def test_a_shell_snippet_uses_commands_and_options_that_exist(block: Block) -> None:
-    for line in block.text.splitlines():
-        program, *rest = shlex.split(line)
-        PROGRAMS[program](rest)
+@_of("python", without=FOLLOWED)
+def test_a_python_snippet_runs(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with _as_the_host():
+        _executed(block)
 
 
 def test_the_conversation_of_the_page_on_personal_data_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import asyncio
-
-    from rasa_react_ext.store import Database, Journal, JournalEntry
-
     async def noted(*, write: bool) -> int:
         database = Database(".rasa/rasa_react_ext.db")
         try:
@@ -126,20 +110,20 @@ def test_the_conversation_of_the_page_on_personal_data_is_forgotten(
     monkeypatch.chdir(tmp_path)
     assert asyncio.run(noted(write=True)) == 1
     (snippet,) = (b for b in BLOCKS if b.page == "personal-data.md" and b.kind == "python")
-    exec(compile(snippet.text, "personal-data.md", "exec"), {})
+    _executed(snippet)
     assert asyncio.run(noted(write=False)) == 0
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
-        assert (ROOT / "docs" / target).is_file(), target
+    file = DOCS / page
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (file.parent / target).is_file(), target
 
 
 def test_the_index_names_every_page() -> None:
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    pages = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
     assert {page for page in pages if f"({page})" not in index} == set()
 
 
@@ -185,18 +169,31 @@ def _sub_agent(_: Path, values: Any) -> None:
     from rasa.agents.validation import ALLOWED_KEYS
     from rasa.core.available_agents import AvailableAgents
 
-    if "agent" in values:  # else only a part of the file is shown
-        AvailableAgents.from_dict(values)
+    from rasa_react_ext.host.external.spec import agent_spec
+    from rasa_react_ext.host.settings import read_settings
+
     for section, keys in values.items():
         assert set(keys) <= ALLOWED_KEYS[section]
+    external = "agent_card" in values.get("configuration", {})
+    agent = {"name": "some", "protocol": "A2A" if external else "RASA", "description": "Serves."}
+    config = AvailableAgents.from_dict({"agent": agent, **values})
+    if external:
+        agent_spec(config, read_settings({}, None).for_agent("some"))
 
 
-def _credentials(_: Path, values: Any) -> None:
-    from rasa_react_ext.a2a_server import read_settings
-    from rasa_react_ext.a2a_server.settings import CHANNEL
+def _credentials(path: Path, values: Any) -> None:
+    from rasa.core.config.configuration import Configuration
 
-    if CHANNEL in values:
-        read_settings(values[CHANNEL] or {})
+    from rasa_react_ext.channels import A2AServer, TaskUpdates
+
+    endpoints = path.with_name("endpoints.yml")
+    endpoints.write_text("{}", encoding="utf-8")
+    Configuration.initialise_endpoints(endpoints)  # read before the channels, as a server does
+    for channel in (A2AServer, TaskUpdates):
+        place = f"rasa_react_ext.channels.{channel.__name__}"
+        if place in values:
+            channel.from_credentials(values.pop(place))
+    assert values == {}
 
 
 def _flows(path: Path, _: Any) -> None:
@@ -224,35 +221,15 @@ READERS: dict[str, Callable[[Path, Any], None]] = {
     r"sub_agents/\w+/config\.yml": _sub_agent,
     r"flows/\w+\.yml": _flows,
     r"domain\.yml": _domain,
-    r"tests/\w+\.yml": _model_script,
+    r"(tests/)?\w+\.yml": _model_script,
 }
 
 
-def _rasa_react(arguments: list[str]) -> None:
-    if arguments == ["--version"]:
-        return
-    from importlib import import_module
-
-    name, *rest = arguments
-    assert name in COMMANDS
-    command: click.Command = import_module(f"rasa_react_ext.cli.{name}").command
-    command.make_context(name, rest)
-
-
-def _pytest(arguments: list[str]) -> None:
-    assert arguments == ["tests"]
-
-
-def _export(arguments: list[str]) -> None:
-    (assignment,) = arguments
-    name = assignment.partition("=")[0]
-    from rasa_react_ext.compatibility import OVERRIDE
-
-    assert name in {"TICKET_LOCK_LIFETIME", "OTEL_EXPORTER_OTLP_ENDPOINT", OVERRIDE}
-
-
-PROGRAMS: dict[str, Callable[[list[str]], None]] = {
-    "export": _export,
-    "pytest": _pytest,
-    "rasa-react": _rasa_react,
-}
+def _executed(block: Block) -> dict[str, Any]:
+    """What a snippet leaves behind, once it has run."""
+    names: dict[str, Any] = dict(GIVEN.get(block.page, {}))
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    done = eval(compile(block.text, _id(block), "exec", flags=flags), names)
+    if inspect.iscoroutine(done):
+        asyncio.run(done)
+    return names

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rasa_react_ext.cli.failure import ExitCode
 from rasa_react_ext.cli.main import main
-from tests.docs.page import files_of
+from tests.docs.page import blocks, files_of
 from tests.host.project import hosts_own_warnings
 from tests.mcp_pool.mcp_server import serving
 
@@ -64,6 +65,24 @@ def test_the_project_that_moves_is_checked_as_the_page_says(
     assert shown.err == ""
     assert "price_of" in shown.out
     assert "Nothing is wrong." in shown.out
+
+
+def test_the_class_of_the_page_on_hooks_is_offered_with_its_tool(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = files_of("move-from-the-host.md", folder)
+    setting, snippet = (
+        next(block.text for block in blocks("hooks.md") if block.kind == kind)
+        for kind in ("yaml", "python")
+    )
+    config = yaml.safe_load(files["sub_agents/florist/config.yml"].read_text())
+    config["configuration"] |= yaml.safe_load(setting)["configuration"]
+    files["sub_agents/florist/config.yml"].write_text(yaml.safe_dump(config))
+    (folder / "custom").mkdir()
+    (folder / "custom" / "car_research_agent.py").write_text(snippet)
+    monkeypatch.setenv("GARDEN_URL", "http://127.0.0.1:9/mcp")
+    assert main(["check", "--offline"]) == ExitCode.DONE
+    assert "  tools     count_seats, task_completed\n" in capsys.readouterr().out
 
 
 def _inspected() -> Any:
