@@ -14,7 +14,7 @@ from rasa_react_ext.store.served_turn import ServedTurns
 __all__ = ["Stopper"]
 
 _log = structlog.get_logger()
-EVERY_SECONDS = 2.0
+EVERY_SECONDS = 0.5
 
 
 class Stopper:

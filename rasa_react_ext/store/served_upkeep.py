@@ -39,18 +39,10 @@ class ServedUpkeep:
             await connection.execute(
                 turn.delete().where(turn.c.status != "open", turn.c.expires_at < now)
             )
-            old = list(
-                (
-                    await connection.execute(
-                        sa.select(task.c.task_id)
-                        .where(task.c.ended.is_(True), task.c.updated_at < now - kept_seconds)
-                        .limit(_BATCH)
-                    )
-                ).scalars()
-            )
-        async with self._database.transaction() as connection:
-            for table in (event, push_config, push_outbox, task) if old else ():
-                await connection.execute(table.delete().where(table.c.task_id.in_(old)))
+        old = sa.select(task.c.task_id).where(
+            task.c.ended.is_(True), task.c.updated_at < now - kept_seconds
+        )
+        await self._remove(old, (event, push_config, push_outbox, task))
         async with self._database.transaction() as connection:
             await connection.execute(
                 context.delete().where(
@@ -60,21 +52,22 @@ class ServedUpkeep:
 
     async def forget_events(self, kept_seconds: float) -> None:
         """Remove the event logs of tasks that ended a while ago."""
-        ended = (
-            sa.select(task.c.task_id)
-            .where(task.c.ended.is_(True), task.c.updated_at < time.time() - kept_seconds)
-            .limit(_BATCH)
+        ended = sa.select(task.c.task_id).where(
+            task.c.ended.is_(True),
+            task.c.updated_at < time.time() - kept_seconds,
+            task.c.task_id.in_(sa.select(event.c.task_id).distinct()),
         )
-        async with self._database.transaction() as connection:
-            ids = list(
-                (
-                    await connection.execute(
-                        ended.where(task.c.task_id.in_(sa.select(event.c.task_id).distinct()))
-                    )
-                ).scalars()
-            )
-            if ids:
-                await connection.execute(event.delete().where(event.c.task_id.in_(ids)))
+        await self._remove(ended, (event,))
+
+    async def _remove(self, ids: sa.Select[tuple[str]], tables: Sequence[sa.Table]) -> None:
+        """Remove the rows of tasks, a batch in each transaction, until there are no more."""
+        found = _BATCH
+        while found == _BATCH:
+            async with self._database.transaction() as connection:
+                some = list((await connection.execute(ids.limit(_BATCH))).scalars())
+                for table in tables if some else ():
+                    await connection.execute(table.delete().where(table.c.task_id.in_(some)))
+            found = len(some)
 
     async def stale(self, states: Sequence[str], older_than: float) -> list[str]:
         """Ids of open tasks in these states that nobody has touched since, nor runs."""
