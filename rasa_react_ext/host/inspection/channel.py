@@ -6,12 +6,11 @@ A channel is not made for that: some reach out at once, and some ask for a licen
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
-import sys
+import re
 import textwrap
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rasa.core.channels import BUILTIN_CHANNELS
@@ -19,6 +18,7 @@ from rasa.core.channels.channel import InputChannel
 
 from rasa_react_ext.a2a_server.settings import CHANNEL as SERVER_CHANNEL
 from rasa_react_ext.host.external.build import CHANNEL as REPORT_CHANNEL
+from rasa_react_ext.host.inspection.class_path import class_at
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.source import meant
 
@@ -43,6 +43,9 @@ _NOT_INSTALLED = frozenset(
 """Channels of the host that need a package which may be missing."""
 
 _READERS = ("from_credentials", "validate_credentials", "validate_basic_credentials")
+_NEEDED = {"audiocodes": {"token"}, "callback": {"url"}, "rasa": {"url"}}
+"""Keys that these channels need and whose reading does not show it."""
+
 _EVERYWHERE = {"silence_timeout"}
 _VOICE = {"asr", "tts"}
 
@@ -71,8 +74,10 @@ def check_channels(inspection: Inspection, credentials: Source) -> Source:
             fix = f"Did you mean {right!r}?" if right else _advice(name)
             inspection.add(_finding(credentials, [name], problem, fix))
             channel = _found(right)[0] if right else None
-        if channel is not None and isinstance(entry, Mapping) and right not in OUR_CHANNELS:
-            _check_keys(inspection, credentials, name, channel, [str(key) for key in entry])
+        if channel is not None and right not in OUR_CHANNELS:
+            keys = [str(key) for key in entry] if isinstance(entry, Mapping) else []
+            meant_keys = _check_keys(inspection, credentials, name, channel, keys)
+            _check_needs(inspection, credentials, [name, right], channel, entry, meant_keys)
         mended[right or name] = entry
     return replace(credentials, mended=mended)
 
@@ -96,18 +101,10 @@ def _found(name: str) -> tuple[type | None, str, str]:
 
 def _imported(name: str) -> tuple[type | None, str, str]:
     """The same for a name with a module."""
-    module, _, label = name.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), label)
-    except AttributeError:
-        known = {f"{module}.{channel}" for channel in _channels_in(module)}
-        problem = f"{module} has no class {label!r}."
-        return None, problem, meant(name, {*known, *OUR_CHANNELS})
-    except Exception as error:  # noqa: BLE001 - a user's module may raise anything
-        return None, f"the class cannot be imported: {error}.", meant(name, OUR_CHANNELS)
-    if not hasattr(found, "from_credentials"):
+    found, problem, right = class_at(name, InputChannel, OUR_CHANNELS)
+    if found is not None and not hasattr(found, "from_credentials"):
         return None, "this is no class of a channel.", ""
-    return found, "", name
+    return found, problem, right
 
 
 def _advice(name: str) -> str:
@@ -118,68 +115,148 @@ def _advice(name: str) -> str:
     return "Write the name of a channel of Rasa, or the full name of a class of yours."
 
 
-def _channels_in(module: str) -> Iterator[str]:
-    names = vars(sys.modules[module]) if module in sys.modules else {}
-    for label, value in names.items():
-        if isinstance(value, type) and issubclass(value, InputChannel):
-            yield label
-
-
 def _check_keys(
     inspection: Inspection, source: Source, name: str, channel: type, keys: Collection[str]
-) -> None:
-    """Keys that a channel does not read; a class of the project's own may read any."""
-    known, passed_on = _keys_of(channel)
+) -> set[str]:
+    """Keys that a channel does not read; a class of the project's own may read any.
+
+    Returns:
+        The keys that were meant.
+    """
+    reads, kept = _read_of(channel), set(keys)
     for key in keys:
-        if key in known:
+        if key in reads.keys:
             continue
-        right = meant(key, known - set(keys))
+        right = meant(key, reads.keys - set(keys))
         if right:
             fix = f"Did you mean {right!r}?"
-        elif name in BUILTIN_CHANNELS and not passed_on:
-            fix = f"The keys are: {', '.join(sorted(known))}." if known else "Remove it."
+            kept.add(right)
+        elif name in BUILTIN_CHANNELS and not reads.passed_on:
+            known = ", ".join(sorted(reads.keys))
+            fix = f"The keys are: {known}." if known else "Remove it."
         else:
             continue
         inspection.add(_finding(source, [name, key], "this channel reads no such key.", fix))
+    return kept
 
 
-def _keys_of(channel: type) -> tuple[set[str], bool]:
-    """The keys that a channel's class reads, and whether it hands all of them to something else."""
-    known, passed_on = set[str](), False
+def _check_needs(
+    inspection: Inspection,
+    source: Source,
+    names: Sequence[str],
+    channel: type,
+    entry: Any,
+    keys: Collection[str],
+) -> None:
+    """Keys without which a channel of the host cannot be made.
+
+    Args:
+        inspection: Takes those that are missing.
+        source: credentials.yml.
+        names: The channel as it is written, and as it was meant.
+        channel: Its class.
+        entry: What stands below it.
+        keys: Its keys, as they were meant.
+    """
+    written, name = names
+    if name not in BUILTIN_CHANNELS:
+        return
+    needed, wrong = _needed_by(channel, entry, keys)
+    for key in sorted((needed | _NEEDED.get(name, set())) - set(keys)):
+        fix = f"Add it below {name!r}: the channel cannot be made without."
+        inspection.add(_finding(source, [written, key], "this key is missing.", fix))
+    if wrong:
+        fix = "Correct what stands below the channel."
+        inspection.add(_finding(source, [written], f"Rasa says: {wrong}", fix))
+
+
+def _needed_by(channel: type, entry: Any, keys: Collection[str]) -> tuple[set[str], str]:
+    """Keys that must be there, and what else the host says of an entry."""
+    reads, missing = _read_of(channel), set[str]()
+    validate = next((v for v in reads.validators if hasattr(channel, v)), None)
+    if validate is None:
+        return reads.needed, ""
+    while True:
+        # Without any key the host tells of a missing file, and not of what it needs.
+        there = {"": True, **dict.fromkeys({*keys, *missing}, True)}
+        try:
+            getattr(channel, validate)({**there, **_mapping(entry)})
+        except Exception as error:  # noqa: BLE001 - the host raises many kinds
+            words = " ".join(str(error).split())
+            named = {key for key in reads.keys if re.search(rf"\b{key}\b", words)} - set(there)
+            if not named:
+                return missing, words
+            missing |= named
+        else:
+            return missing, ""
+
+
+def _mapping(entry: Any) -> Mapping[str, Any]:
+    return entry if isinstance(entry, Mapping) else {}
+
+
+@dataclass(kw_only=True, slots=True)
+class _Read:
+    """What a channel's class reads.
+
+    Attributes:
+        keys: Keys by their names.
+        optional: Those among them that are read with another value in their place.
+        needed: Those among them without which the channel's object cannot be made.
+        passed_on: It hands all of them to something else.
+        validators: Its functions that look at them first.
+    """
+
+    keys: set[str] = field(default_factory=set[str])
+    optional: set[str] = field(default_factory=set[str])
+    needed: set[str] = field(default_factory=set[str])
+    passed_on: bool = False
+    validators: list[str] = field(default_factory=list[str])
+
+
+def _read_of(channel: type) -> _Read:
+    """What a channel's class reads of its credentials, itself or in what it extends."""
+    read = _Read()
     for owner in channel.__mro__:
         for reader in _READERS:
             function = getattr(vars(owner).get(reader), "__func__", None)
-            if function is None or owner is InputChannel:
-                continue
-            read, whole = _read_by(function)
-            known |= read
-            passed_on |= whole
+            if function is not None and owner is not InputChannel:
+                _look_into(function, read)
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    if known or passed_on:
+    if read.keys or read.passed_on:
         parameters = inspect.signature(channel).parameters.values()
-        known |= {parameter.name for parameter in parameters if parameter.kind in kinds}
-        known |= _EVERYWHERE | ({*_VOICE} if passed_on else set())
-    return known, passed_on
+        bare = {p.name for p in parameters if p.default is p.empty and "Optional" not in str(p)}
+        read.needed = bare & read.keys - read.optional
+        read.keys |= {parameter.name for parameter in parameters if parameter.kind in kinds}
+        read.keys |= _EVERYWHERE | ({*_VOICE} if read.passed_on else set())
+    return read
 
 
-def _read_by(function: Any) -> tuple[set[str], bool]:
-    """Constant keys that a function reads, and whether it hands its mapping on as a whole."""
+def _look_into(function: Any, read: _Read) -> None:
+    """Note the keys that a function reads, and whether it hands its mapping on as a whole."""
+    if function.__name__ == _READERS[0] and not read.validators:
+        read.validators = [name for name in _READERS[1:] if name in function.__code__.co_names]
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
-        return set(), True
-    read, whole = set[str](), False
+        read.passed_on = True
+        return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            read.add(str(node.slice.value))
+        if isinstance(node, ast.Subscript):
+            read.keys |= _text(node.slice, function)
         elif isinstance(node, ast.Call):
-            whole |= any(isinstance(a, ast.Name) and a.id == "credentials" for a in node.args)
-            whole |= any(keyword.arg is None for keyword in node.keywords)
-            if (
-                isinstance(node.func, ast.Attribute)
-                and node.func.attr == "get"
-                and node.args
-                and isinstance(node.args[0], ast.Constant)
-            ):
-                read.add(str(node.args[0].value))
-    return read, whole
+            read.passed_on |= any(
+                isinstance(a, ast.Name) and a.id == "credentials" for a in node.args
+            ) or any(keyword.arg is None for keyword in node.keywords)
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+                keys = _text(node.args[0], function)
+                read.keys |= keys
+                read.optional |= keys if len(node.args) > 1 else set()
+
+
+def _text(node: ast.expr, function: Any) -> set[str]:
+    """The text that a node stands for, itself or by a name of its module."""
+    value = getattr(node, "value", None)
+    if isinstance(node, ast.Name):
+        value = function.__globals__.get(node.id)
+    return {value} if isinstance(value, str) else set()

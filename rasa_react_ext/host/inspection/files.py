@@ -30,6 +30,7 @@ _NAMED_FILE = re.compile(r"['\"]([^'\"]+\.ya?ml)['\"]")
 _NAMED_FLOW = re.compile(r"flow '([^']+)'")
 _NAMED_STEP = re.compile(r"step '([^']+)'")
 _NAMED_AGENT = re.compile(r"[Aa]gent '([^']+)'")
+_NAMED_GROUP = re.compile(r"model[ -]group '([^']+)'")
 _LINE = re.compile(r"\(?[Ll]ine:? (\d+)")
 _ADVICE = re.compile(r"(?<=[.!:]) (?=Please |Make sure |Set |Supported |Available |Refer )")
 
@@ -108,6 +109,8 @@ class Files:
             file, parts = f"flow '{flow[1]}'", [step[1]] if step else []
         elif (agent := _NAMED_AGENT.search(words)) is not None:
             file = f"sub_agents: {agent[1]}"
+        elif fallback == self.endpoints.path and (group := _NAMED_GROUP.search(words)):
+            parts = ["model_groups", group[1]]
         elif (named := _NAMED_FILE.search(words)) is not None and Path(named[1]).is_file():
             file = named[1]
         if not parts and (line := _LINE.search(words)) is not None:

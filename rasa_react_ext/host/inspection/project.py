@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rasa.agents.validation import validate_agent_folder
 from rasa.core.config.configuration import Configuration
+from rasa.engine.validation import validate_model_group_configuration_setup
 from rasa.shared.importers.importer import TrainingDataImporter
 from rasa.shared.utils.yaml import YamlValidationException
 
@@ -170,6 +171,8 @@ def read_project(
         read = Configuration.initialise_endpoints
         path = layout.endpoints
         has_endpoints = attempt(inspection, files, "endpoints.yml", lambda: read(path)) is not None
+    if has_endpoints:
+        attempt(inspection, files, "endpoints.yml", validate_model_group_configuration_setup)
     agents = _agents(inspection, files, layout)
     _check_served(inspection, files)
     flows, its_domain, importer = _flows_and_domain(inspection, files, domain, data)
