@@ -22,7 +22,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo chat test test-full faults soak bench format lint types layers \
-	dependencies unit coverage wheel lock clean
+	dependencies unit coverage docs wheel lock clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -76,6 +76,9 @@ unit: setup ## tests, and the coverage of the engine by its own
 coverage: setup ## all tests with coverage, which takes them more than twice as long
 	$(PY) -m pytest $(IN_PROCESSES) --cov --cov-report= -m "not faults and not soak" $(PYTEST_ARGS) tests
 	@$(PY) -m coverage report --fail-under=$(PACKAGE_COVERAGE)
+
+docs: setup ## write the tables of all settings into the pages, from the code that reads them
+	@$(PY) -W ignore -m scripts.settings_reference
 
 wheel: setup ## build the wheel into dist/ and check that it installs
 	$(PY) -m hatchling build -t wheel -d dist

@@ -50,17 +50,17 @@ class TaskUpdatesSettings(BaseModel):
     path: str = Field(
         default="task_updates",
         pattern=r"^[A-Za-z0-9_-]+$",
-        description="Name of the route below /webhooks/. Default: task_updates.",
+        description="Name of the route below /webhooks/.",
     )
     max_body_bytes: PositiveInt = Field(
-        default=1_000_000, description="Size of a report that is accepted. Default: 1000000."
+        default=1_000_000, description="Size of a report that is accepted."
     )
     quiet_seconds: PositiveFloat = Field(
         default=30.0,
-        description="Silence after which an open task is asked about. Default: 30.",
+        description="Silence after which an open task is asked about.",
     )
     upkeep_seconds: PositiveFloat = Field(
-        default=5.0, description="Pause between two looks for silent tasks. Default: 5."
+        default=5.0, description="Pause between two looks for silent tasks."
     )
 
 

@@ -180,7 +180,7 @@ class DeploymentSettings(_Strict):
     store: SecretStr = Field(
         default=SecretStr(DEFAULT_STORE),
         description="Database for durable state: a file path, sqlite:///path or "
-        f"postgresql://user:${{PASSWORD}}@host/name. Default: {DEFAULT_STORE}.",
+        "postgresql://user:${PASSWORD}@host/name.",
     )
     agents: dict[str, AgentSettings] = Field(
         default_factory=dict, description="Overrides config.yml without a new training."
@@ -196,8 +196,7 @@ class DeploymentSettings(_Strict):
     )
     trace_content: Literal["short", "full"] = Field(
         default="short",
-        description="Whether long values are cut in that record; secrets are always hidden. "
-        "Default: short.",
+        description="Whether long values are cut in that record; secrets are always hidden.",
     )
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from rasa_react_ext.a2a_server import read_settings
 from rasa_react_ext.errors import ConfigurationError
-from tests.a2a_server.settings_table import tables, written
 
 
 def test_the_hosts_keys_are_taken_as_they_are() -> None:
@@ -50,8 +49,3 @@ def test_a_wrong_entry_is_refused(entry: dict[str, Any], said: str) -> None:
         read_settings(entry)
     assert refused.value.file == "credentials.yml"
     assert "rasa_react_ext.channels.A2AServer" in refused.value.key
-
-
-def test_the_page_documents_every_key() -> None:
-    """Written by `python -m tests.a2a_server.settings_table`."""
-    assert written() == tables()

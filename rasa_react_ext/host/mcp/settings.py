@@ -50,83 +50,63 @@ class ElicitationWords(BaseModel):
     )
     again: str = Field(
         default="Sorry, that does not fit.",
-        description="Begins the answer to words that do not fit. Default: Sorry, that does not "
-        "fit.",
+        description="Begins the answer to words that do not fit.",
     )
     way_out: str = Field(
-        default='Or say "cancel" to give no answer.',
-        description='Ends it. Default: Or say "cancel" to give no answer.',
+        default='Or say "cancel" to give no answer.', description="Ends that answer."
     )
     optional: str = Field(
-        default='(You can say "skip".)',
-        description='Stands behind an optional field. Default: (You can say "skip".)',
+        default='(You can say "skip".)', description="Stands behind an optional field."
     )
-    yes_or_no: str = Field(
-        default="Please answer yes or no.",
-        description="Asks for yes or no. Default: Please answer yes or no.",
-    )
+    yes_or_no: str = Field(default="Please answer yes or no.", description="Asks for yes or no.")
     one_of: str = Field(
-        default="Please choose one: {value}.",
-        description="Names what can be chosen. Default: Please choose one: {value}.",
+        default="Please choose one: {value}.", description="Names what can be chosen."
     )
     some_of: str = Field(
         default="Please choose from these, with commas between: {value}.",
-        description="Names what can be chosen together. Default: Please choose from these, with "
-        "commas between: {value}.",
+        description="Names what can be chosen together.",
     )
     number: str = Field(
-        default="Please answer with a number, such as 2.5.",
-        description="Asks for a number. Default: Please answer with a number, such as 2.5.",
+        default="Please answer with a number, such as 2.5.", description="Asks for a number."
     )
     integer: str = Field(
         default="Please answer with a whole number, such as 3.",
-        description="Asks for a whole number. Default: Please answer with a whole number, such as "
-        "3.",
+        description="Asks for a whole number.",
     )
-    string: str = Field(
-        default="Please answer in words.",
-        description="Asks for a text. Default: Please answer in words.",
-    )
+    string: str = Field(default="Please answer in words.", description="Asks for a text.")
     at_least: str = Field(
-        default="It must be {value} or more.",
-        description="Default: It must be {value} or more.",
+        default="It must be {value} or more.", description="For a number that is too small."
     )
     more_than: str = Field(
         default="It must be more than {value}.",
-        description="Default: It must be more than {value}.",
+        description="For a number that is not above a bound.",
     )
     at_most: str = Field(
-        default="It must be {value} or less.",
-        description="Default: It must be {value} or less.",
+        default="It must be {value} or less.", description="For a number that is too large."
     )
     less_than: str = Field(
         default="It must be less than {value}.",
-        description="Default: It must be less than {value}.",
+        description="For a number that is not below a bound.",
     )
     too_short: str = Field(
-        default="It needs {value} characters or more.",
-        description="Default: It needs {value} characters or more.",
+        default="It needs {value} characters or more.", description="For a text that is too short."
     )
     too_long: str = Field(
         default="It may have {value} characters at most.",
-        description="Default: It may have {value} characters at most.",
+        description="For a text that is too long.",
     )
     too_few: str = Field(
-        default="Please name {value} or more.",
-        description="Default: Please name {value} or more.",
+        default="Please name {value} or more.", description="For a choice of too few."
     )
     too_many: str = Field(
-        default="Please name {value} at most.",
-        description="Default: Please name {value} at most.",
+        default="Please name {value} at most.", description="For a choice of too many."
     )
     wrong_format: str = Field(
         default="It must have the form of: {value}.",
-        description="For a text of a known form, e.g. email or date. Default: It must have the "
-        "form of: {value}.",
+        description="For a text of a known form, e.g. email or date.",
     )
     wrong_form: str = Field(
-        default="It does not have the form that is wanted.",
-        description="For every other reason. Default: It does not have the form that is wanted.",
+        default="It does not have the form that is wanted.", description="For every other reason."
     )
 
 
@@ -234,8 +214,7 @@ class McpServerSettings(BaseModel):
 
     transport: Literal["http", "sse", "stdio"] = Field(
         default="http",
-        description="Streamable HTTP, HTTP with server-sent events, or a child process. "
-        "Default: http.",
+        description="Streamable HTTP, HTTP with server-sent events, or a child process.",
     )
     url: str | None = Field(
         default=None,
@@ -256,9 +235,7 @@ class McpServerSettings(BaseModel):
         default=None,
         description="Working directory of the child process. Default: that of the assistant.",
     )
-    verify: bool = Field(
-        default=True, description="Whether the server's certificate is checked. Default: true."
-    )
+    verify: bool = Field(default=True, description="Whether the server's certificate is checked.")
     ca_file: str | None = Field(
         default=None,
         description="PEM file of trusted authorities. Default: the usual ones.",
@@ -271,7 +248,7 @@ class McpServerSettings(BaseModel):
         description="PEM file of its key. Default: it is in the same file.",
     )
     connect_timeout_seconds: PositiveFloat = Field(
-        default=10.0, description="Time one attempt to open a session may take. Default: 10."
+        default=10.0, description="Time one attempt to open a session may take."
     )
 
     @model_validator(mode="after")
