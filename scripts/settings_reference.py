@@ -13,7 +13,6 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
-from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
@@ -137,12 +136,13 @@ def _value(kind: Any, limits: Iterable[Any] = ()) -> str:
 def _limit(limits: Iterable[Any], *, whole: bool) -> str:
     told: list[str] = []
     for limit in limits:
-        if isinstance(limit, Gt):
-            told.append("1 or more" if whole and limit.gt == 0 else f"above {limit.gt}")
-        elif isinstance(limit, Ge):
-            told.append(f"{limit.ge} or more")
-        elif isinstance(limit, Le):
-            told.append(f"{limit.le} or less")
+        above, least, most = (getattr(limit, name, None) for name in ("gt", "ge", "le"))
+        if above is not None:
+            told.append("1 or more" if whole and above == 0 else f"above {above}")
+        if least is not None:
+            told.append(f"{least} or more")
+        if most is not None:
+            told.append(f"{most} or less")
     return "".join(f", {words}" for words in told)
 
 
