@@ -18,8 +18,9 @@ from pydantic.fields import FieldInfo
 
 __all__ = ["PAGES", "models", "rewritten", "tables"]
 
+NAMED = ("configuration.md", "a2a-server.md", "long-running-agents.md")
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = tuple(DOCS / name for name in ("configuration.md", "a2a-server.md", "external-agents.md"))
+PAGES = tuple(DOCS / name for name in NAMED)
 TABLE = re.compile(r"<!-- settings: (\w+) -->\n.*?<!-- end of settings -->\n", re.DOTALL)
 HEAD = "| key | meaning | value | default |\n| --- | --- | --- | --- |\n"
 NAMES: dict[Any, str] = {

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from rasa_react_ext.store import Database, Journal, JournalEntry
-from tests.docs.page import DOCS, PAGES, Block, blocks
+from tests.docs.page import PAGES, Block, blocks
 
 pytestmark = pytest.mark.host
 
@@ -48,7 +48,7 @@ FILES = {
 FOLLOWED = {"add-an-agent.md", "move-from-the-host.md", "testing.md"}
 """Pages whose Python is run where their projects are: `test_walk.py`, `tests/testing`."""
 
-GIVEN = {"external-agents.md": {"sender_id": "customer-4711"}}
+GIVEN = {"long-running-agents.md": {"sender_id": "customer-4711"}}
 """What the Python of a page finds in its place."""
 
 
@@ -112,19 +112,6 @@ def test_the_conversation_of_the_page_on_personal_data_is_forgotten(
     (snippet,) = (b for b in BLOCKS if b.page == "personal-data.md" and b.kind == "python")
     _executed(snippet)
     assert asyncio.run(noted(write=False)) == 0
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
-    file = DOCS / page
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8")):
-        assert target.startswith("https://") or (file.parent / target).is_file(), target
-
-
-def test_the_index_names_every_page() -> None:
-    index = (DOCS / "README.md").read_text(encoding="utf-8")
-    pages = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
-    assert {page for page in pages if f"({page})" not in index} == set()
 
 
 @contextlib.contextmanager
