@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from demo.backend import ROOT, SCRIPTS
+from tests.docs.page import missing
 
 LIMIT_SECONDS = 150
 pytestmark = [pytest.mark.host, pytest.mark.timeout(LIMIT_SECONDS + 20)]
@@ -82,6 +83,7 @@ def test_the_demo_plays_the_whole_conversation_and_leaves_nothing_behind(tmp_pat
         "everything went as it should",
     ):
         assert line in output, output
+    assert missing("../README.md", output, "you  ") == [], output
 
 
 def test_the_demo_names_a_missing_rule_of_the_script_in_one_line(tmp_path: Path) -> None:

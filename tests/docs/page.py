@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.project.tree import ROOT
 
-__all__ = ["DOCS", "PAGES", "Block", "Line", "blocks", "files_of", "spoken_commands"]
+__all__ = ["DOCS", "PAGES", "Block", "Line", "blocks", "files_of", "missing", "spoken_commands"]
 
 DOCS = ROOT / "docs"
 PAGES = (
@@ -130,6 +130,26 @@ def spoken_commands(page: str) -> list[Line]:
     text = _BLOCK.sub("", (DOCS / page).read_text(encoding="utf-8"))
     spans = dict.fromkeys(_SPAN.findall(text))
     return [Line.read(page, span) for span in spans if _COMMAND.match(span)]
+
+
+def missing(page: str, printed: str, mark: str) -> list[str]:
+    """Lines of the blocks with a mark that a program did not print in this order.
+
+    What a page leaves out is an ellipsis; times differ.
+    """
+    shown = [block for block in blocks(page) if mark in block.text]
+    assert shown, f"{page} shows nothing with {mark!r}"
+    left: list[str] = []
+    for block in shown:
+        rest = printed
+        for line in filter(None, block.text.splitlines()):
+            words = re.sub(r"\(\d+ ms\)", "(… ms)", line)
+            found = re.search(".*".join(map(re.escape, words.split("…"))), rest)
+            if found is None:
+                left.append(line)
+            else:
+                rest = rest[found.end() :]
+    return left
 
 
 def files_of(page: str, folder: Path) -> Mapping[str, Path]:
