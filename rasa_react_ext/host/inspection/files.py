@@ -31,6 +31,7 @@ _NAMED_FLOW = re.compile(r"flow '([^']+)'")
 _NAMED_STEP = re.compile(r"step '([^']+)'")
 _NAMED_AGENT = re.compile(r"[Aa]gent '([^']+)'")
 _NAMED_GROUP = re.compile(r"model[ -]group '([^']+)'")
+_NAMED_SLOT = re.compile(r"[Ss]lot '([^']+)'")
 _LINE = re.compile(r"\(?[Ll]ine:? (\d+)")
 _ADVICE = re.compile(r"(?<=[.!:]) (?=Please |Make sure |Set |Supported |Available |Refer )")
 
@@ -111,7 +112,9 @@ class Files:
             file = f"sub_agents: {agent[1]}"
         elif fallback == self.endpoints.path and (group := _NAMED_GROUP.search(words)):
             parts = ["model_groups", group[1]]
-        elif (named := _NAMED_FILE.search(words)) is not None and Path(named[1]).is_file():
+        elif (slot := _NAMED_SLOT.search(words)) and (owner := self._with_slot(slot[1])):
+            file, parts = owner.path, ["slots", slot[1]]
+        elif (named := _NAMED_FILE.search(words)) is not None and self.place(named[1])[0].root:
             file = named[1]
         if not parts and (line := _LINE.search(words)) is not None:
             parts = [f"line {line[1]}"]
@@ -139,6 +142,10 @@ class Files:
         path = _from_here(name)
         known = next((source for source in self.all() if source.path == path), None)
         return known or Source(path=path), []
+
+    def _with_slot(self, name: str) -> Source | None:
+        """The file of the domain that has a slot."""
+        return next((source for source in self.domain if source.has(["slots", name])), None)
 
     def _line(self, name: str, parts: Sequence[str]) -> bool:
         """Whether the last part can be found at its place."""

@@ -78,13 +78,13 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
         files = replace(files, credentials=check_channels(inspection, files.credentials))
         files = check_shapes(inspection, files, unset)
         check_names(inspection, files)
-        layout = stack.enter_context(laid_out(files))
-        project = read_project(inspection, files, layout, domain, data)
+        layout = stack.enter_context(laid_out(files, domain))
+        project = read_project(inspection, files, layout, data)
         if project.flows is not None and project.domain is not None:
             flows, its_domain, agents = project.flows, project.domain, project.agents
             attempt(inspection, files, data[0], lambda: check_flows(flows, its_domain, agents))
         check_components(inspection, files.config)
-        _validate(inspection, files, project, domain)
+        _validate(inspection, files, project, layout.domain)
         if project.endpoints is not None:
             look = _Look(inspection, files, project, project.endpoints, connect and not unset)
             for name in sorted(project.agents):
@@ -95,9 +95,9 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
 
 
 def _validate(inspection: Inspection, files: Files, project: Project, domain: str) -> None:
-    read = (*files.domain, *files.flows)
-    # The host does not see what a misspelt section holds, and would miss all of it.
-    if files.config.problem or any(s.problem or s.mended is not None for s in read):
+    # The host does not see what a misspelt section of flows holds, and would miss all of it.
+    unseen = any(source.mended is not None for source in files.flows)
+    if unseen or any(s.problem for s in (files.config, *files.domain, *files.flows)):
         return
     refused = partial(note_refusal, inspection, files)
     if project.importer is None:  # it was told why; what else that breaks is not

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,33 +23,53 @@ class Layout:
     """Paths that the host is given.
 
     Attributes:
+        domain: File or folder of the domain.
         endpoints: The endpoints.
         sub_agents: The folder of the sub agents that can be read.
     """
 
+    domain: str
     endpoints: Path = Path("endpoints.yml")
     sub_agents: Path = Path("sub_agents")
 
 
 @contextlib.contextmanager
-def laid_out(files: Files) -> Generator[Layout]:
-    """Paths to what is left of a project; variables in it stay variables."""
+def laid_out(files: Files, domain: str) -> Generator[Layout]:
+    """Paths to what is left of a project; variables in it stay variables.
+
+    Args:
+        files: The project's files.
+        domain: File or folder of the domain as it is.
+    """
     agents = files.agents.values()
     whole = not any(source.problem or source.mended is not None for source in agents)
-    if whole and files.endpoints.mended is None:
-        yield Layout()
-        return
+    layout = Layout(domain=domain)
     with tempfile.TemporaryDirectory() as folder:
-        layout = Layout()
         if files.endpoints.mended is not None:
-            layout = Layout(endpoints=_written(files.endpoints, Path(folder, "endpoints.yml")))
+            endpoints = _written(files.endpoints, Path(folder, "endpoints.yml"))
+            layout = replace(layout, endpoints=endpoints)
+        if any(source.mended is not None for source in files.domain):
+            layout = replace(
+                layout, domain=str(_place_domain(files.domain, Path(folder, "domain")))
+            )
         if not whole:
-            layout = Layout(endpoints=layout.endpoints, sub_agents=Path(folder, "sub_agents"))
+            layout = replace(layout, sub_agents=Path(folder, "sub_agents"))
             layout.sub_agents.mkdir()
             for name, source in files.agents.items():
                 if not source.problem:
                     _place_agent(source, name, layout.sub_agents / name)
         yield layout
+
+
+def _place_domain(sources: Sequence[Source], folder: Path) -> Path:
+    folder.mkdir()
+    for number, source in enumerate(sources):
+        place = folder / f"{number}.yml"
+        if source.mended is None:
+            place.symlink_to(Path(source.path).resolve())
+        else:
+            _written(source, place)
+    return folder
 
 
 def _place_agent(source: Source, name: str, place: Path) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rasa.agents.validation import validate_agent_folder
 from rasa.core.config.configuration import Configuration
 from rasa.engine.validation import validate_model_group_configuration_setup
+from rasa.shared.core.domain import Domain
 from rasa.shared.importers.importer import TrainingDataImporter
 from rasa.shared.utils.yaml import YamlValidationException
 
@@ -42,7 +43,6 @@ from rasa_react_ext.host.settings import (
 if TYPE_CHECKING:
     from rasa.core.available_agents import AgentConfig
     from rasa.core.config.available_endpoints import AvailableEndpoints
-    from rasa.shared.core.domain import Domain
     from rasa.shared.core.flows import FlowsList
 
     from rasa_react_ext.host.inspection.files import Files
@@ -154,16 +154,13 @@ def as_written(text: str) -> str:
     return _FILLED_IN.sub(lambda found: f"${{{found[1]}}}" if found[1] else "no address", text)
 
 
-def read_project(
-    inspection: Inspection, files: Files, layout: Layout, domain: str, data: list[str]
-) -> Project:
+def read_project(inspection: Inspection, files: Files, layout: Layout, data: list[str]) -> Project:
     """Read what can be read of the project in the working directory.
 
     Args:
         inspection: Takes what is wrong.
         files: The project's files; what needs a broken one is left out.
         layout: Where the host reads them.
-        domain: Domain file or folder.
         data: Files and folders with flows.
     """
     Configuration.initialise_empty()
@@ -175,7 +172,7 @@ def read_project(
         attempt(inspection, files, "endpoints.yml", validate_model_group_configuration_setup)
     agents = _agents(inspection, files, layout)
     _check_served(inspection, files)
-    flows, its_domain, importer = _flows_and_domain(inspection, files, domain, data)
+    flows, its_domain, importer = _flows_and_domain(inspection, files, layout.domain, data)
     complete = not any(source.problem for source in files.agents.values())
     return Project(
         settings=_settings(inspection, files, agents if complete else None),
@@ -287,6 +284,10 @@ def _flows_and_domain(
     needed: list[Source] = [files.config, *files.domain, *files.flows, *files.agents.values()]
     if any(source.problem for source in needed):
         return None, None, None
+    named = files.domain[0].path if files.domain else domain
+    # First without the flows, which the host cannot read either where a slot is not in order.
+    if attempt(inspection, files, named, lambda: Domain.load(domain)) is None:
+        return None, None, None
     importer: Any = attempt(
         inspection,
         files,
@@ -298,5 +299,5 @@ def _flows_and_domain(
     flows = attempt(inspection, files, data[0], importer.get_flows)
     if flows is None:
         return None, None, None  # the domain is read with the flows and would be refused for them
-    read = attempt(inspection, files, domain, importer.get_domain)
+    read = attempt(inspection, files, named, importer.get_domain)
     return flows, read, importer if read is not None else None

@@ -21,6 +21,7 @@ from rasa.core.config.available_endpoints import MCPServerConfig
 
 from rasa_react_ext.host.inspection.draft import NEAR, Draft, entry_name
 from rasa_react_ext.host.inspection.model_group import check_model_groups
+from rasa_react_ext.host.inspection.slot import check_slots
 from rasa_react_ext.host.inspection.source import nearest
 from rasa_react_ext.host.inspection.store import check_stores
 from rasa_react_ext.host.settings import SECTION
@@ -91,7 +92,7 @@ def check_shapes(inspection: Inspection, files: Files, unset: Sequence[str]) -> 
     return replace(
         files,
         endpoints=_endpoints(Draft(inspection, files.endpoints, unset)),
-        domain=[_sections(Draft(inspection, source, unset), _DOMAIN) for source in files.domain],
+        domain=[_domain(Draft(inspection, source, unset)) for source in files.domain],
         flows=[_sections(Draft(inspection, source, unset), _FLOWS) for source in files.flows],
         agents={
             folder: _agent(Draft(inspection, source, unset), folder)
@@ -103,6 +104,13 @@ def check_shapes(inspection: Inspection, files: Files, unset: Sequence[str]) -> 
 def _sections(draft: Draft, known: Collection[str]) -> Source:
     if draft.is_readable:
         draft.keys([], known, cutoff=NEAR, only=False)
+    return draft.done()
+
+
+def _domain(draft: Draft) -> Source:
+    if draft.is_readable:
+        draft.keys([], _DOMAIN, cutoff=NEAR, only=False)
+        check_slots(draft)
     return draft.done()
 
 
