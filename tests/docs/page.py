@@ -108,7 +108,8 @@ class Block:
     @property
     def lines(self) -> list[Line]:
         """Its commands."""
-        return [Line.read(self.page, line) for line in self.text.splitlines() if line.strip()]
+        whole = self.text.replace("\\\n", " ")
+        return [Line.read(self.page, line) for line in whole.splitlines() if line.strip()]
 
 
 def blocks(page: str) -> list[Block]:

@@ -110,6 +110,8 @@ class World:
         if known not in self.done:
             shutil.copytree(self.folder, folder, dirs_exist_ok=True)
             arguments = [PLACEHOLDERS.get(word, word) for word in line.words]
+            if arguments[1] == "model" and "--" not in arguments:  # else it serves for ever
+                arguments += ["--", "true"]
             self.done[known] = self.commands.run(
                 arguments,
                 folder,
