@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -17,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.explain.setting import refusal
 
 __all__ = ["ALGORITHMS", "CHANNEL", "HOST_KEYS", "JwtSettings", "ServerSettings", "read_settings"]
 
@@ -216,22 +215,4 @@ def read_settings(entry: Mapping[str, Any] | None) -> ServerSettings:
     try:
         return ServerSettings.model_validate(dict(entry or {}))
     except ValidationError as error:
-        first = error.errors()[0]
-        path = [str(part) for part in first["loc"]]
-        problem, fix = f"{first['msg']}.", "Correct the value."
-        if first["type"] == "extra_forbidden":
-            problem, fix = "this key is unknown.", _nearest(path)
-        raise ConfigurationError(
-            file=FILE, key=": ".join([CHANNEL, *path]), problem=problem, fix=fix
-        ) from error
-
-
-def _nearest(path: list[str]) -> str:
-    model: Any = ServerSettings
-    for name in path[:-1]:
-        annotation = model.model_fields[name].annotation
-        parts = getattr(annotation, "__args__", (annotation,))
-        model = next(part for part in parts if hasattr(part, "model_fields"))
-    keys = sorted(model.model_fields)
-    close = difflib.get_close_matches(path[-1], keys, n=1)
-    return f"Did you mean {close[0]!r}?" if close else f"The keys are: {', '.join(keys)}."
+        raise refusal(error, ServerSettings, file=FILE, place=CHANNEL) from error

@@ -17,7 +17,7 @@ from sanic.request import Request
 from sanic.response import HTTPResponse, empty, json
 
 from rasa_react_ext.a2a_wire import read_push
-from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.explain.setting import refusal
 from rasa_react_ext.host import process
 from rasa_react_ext.host.external import ledger
 from rasa_react_ext.host.external.cancel import cancel_conversation
@@ -90,13 +90,8 @@ class TaskUpdates(InputChannel):
             try:
                 return cls(TaskUpdatesSettings.model_validate(credentials or {}))
             except ValidationError as error:
-                first = error.errors()[0]
-                keys = ", ".join(sorted(TaskUpdatesSettings.model_fields))
-                raise ConfigurationError(
-                    file="credentials.yml",
-                    key=": ".join([PLACE, *map(str, first["loc"])]),
-                    problem=f"{first['msg']}.",
-                    fix=f"The keys are: {keys}.",
+                raise refusal(
+                    error, TaskUpdatesSettings, file="credentials.yml", place=PLACE
                 ) from error
 
     def url_prefix(self) -> str:

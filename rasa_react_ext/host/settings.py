@@ -7,10 +7,8 @@ by deployment stays in endpoints.yml only (design D6).
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Mapping, Sequence
-from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -23,6 +21,7 @@ from pydantic import (
 )
 
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.explain.setting import nearest, refusal
 from rasa_react_ext.host.mcp.settings import ElicitationWords, McpServerSettings, ToolSettings
 
 __all__ = [
@@ -236,7 +235,7 @@ class Settings(_Strict):
                         file=file,
                         key=f"{place}: {name}",
                         problem="there is no such sub agent.",
-                        fix=_nearest(name, known) or "Remove the entry or add the agent.",
+                        fix=nearest(name, known) or "Remove the entry or add the agent.",
                     )
 
     def check_servers(self, known: list[str]) -> None:
@@ -251,7 +250,7 @@ class Settings(_Strict):
                     file="endpoints.yml",
                     key=f"{SECTION}: mcp_servers: {name}",
                     problem="the file's own `mcp_servers:` has no server of this name.",
-                    fix=_nearest(name, known)
+                    fix=nearest(name, known)
                     or f"Add `- name: {name}` there with type http and any http url.",
                 )
 
@@ -300,8 +299,8 @@ def read_settings(
         raise ConfigurationError(
             file=endpoints_file,
             key=SECTION,
-            problem="a mapping is needed here.",
-            fix="Write keys below it, e.g. `agents:`.",
+            problem="this must hold keys.",
+            fix="Write keys with values below it, e.g. `agents:`.",
         )
     return Settings(
         engine=_validated(EngineSettings, policy, "config.yml", POLICY_PLACE),
@@ -316,33 +315,4 @@ def _validated(model: type[_Model], values: Mapping[str, Any], file: str, place:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        first = error.errors()[0]
-        path = [str(part) for part in first["loc"]]
-        problem, fix = f"{first['msg']}.", "Correct the value."
-        if first["type"] == "extra_forbidden":
-            problem = "this key is unknown."
-            keys = _keys_at(model, first["loc"][:-1])
-            fix = _nearest(path[-1], keys) or f"The keys are: {', '.join(sorted(keys))}."
-        raise ConfigurationError(
-            file=file, key=": ".join([place, *path]), problem=problem, fix=fix
-        ) from error
-
-
-def _keys_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
-    """Keys allowed at a place; steps that are names given by the user lead nowhere new."""
-    place: object = model
-    for step in path:
-        if isinstance(place, type) and issubclass(place, BaseModel):
-            place = place.model_fields[str(step)].annotation
-            if isinstance(place, UnionType):  # an optional part
-                place = get_args(place)[0]
-        elif get_origin(place) is dict:
-            place = get_args(place)[1]
-    assert isinstance(place, type)
-    assert issubclass(place, BaseModel)
-    return list(place.model_fields)
-
-
-def _nearest(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"Did you mean {close[0]!r}?" if close else ""
+        raise refusal(error, model, file=file, place=place) from error

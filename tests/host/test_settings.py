@@ -38,11 +38,11 @@ def test_d6_what_nobody_sets_stays_unset() -> None:
         ({"max_stepz": 3}, "ReActPolicy: max_stepz", "Did you mean 'max_steps'?"),
         ({"zzz": 3}, "ReActPolicy: zzz", "The keys are: acknowledgement, agents"),
         ({"agents": {"clerk": {"memoryy": "off"}}}, "agents: clerk: memoryy", "mean 'memory'?"),
-        ({"max_steps": 0}, "ReActPolicy: max_steps", "greater than 0"),
-        ({"max_steps": "many"}, "ReActPolicy: max_steps", "integer"),
-        ({"on_limit": "explode"}, "ReActPolicy: on_limit", "'ask' or 'fail'"),
-        ({"max_repeats": 1}, "ReActPolicy: max_repeats", "greater than or equal to 2"),
-        ({"model_retries": -1}, "ReActPolicy: model_retries", "greater than or equal to 0"),
+        ({"max_steps": 0}, "ReActPolicy: max_steps", "above 0"),
+        ({"max_steps": "many"}, "ReActPolicy: max_steps", "whole number"),
+        ({"on_limit": "explode"}, "ReActPolicy: on_limit", "one of ask, fail"),
+        ({"max_repeats": 1}, "ReActPolicy: max_repeats", "at least 2"),
+        ({"model_retries": -1}, "ReActPolicy: model_retries", "at least 0"),
     ],
 )
 def test_d6_a_wrong_entry_in_config_yml_is_refused_with_key_and_fix(
@@ -58,8 +58,8 @@ def test_d6_a_wrong_entry_in_config_yml_is_refused_with_key_and_fix(
         ({"agentz": {}}, "rasa_react_ext: agentz", "Did you mean 'agents'?"),
         ({"max_steps": 3}, "rasa_react_ext: max_steps", "this key is unknown"),
         ({"agents": {"clerk": {"max_stepz": 1}}}, "agents: clerk: max_stepz", "mean 'max_steps'?"),
-        ({"agents": {"clerk": {"max_steps": 0}}}, "agents: clerk: max_steps", "greater than 0"),
-        ("on", "rasa_react_ext", "a mapping is needed here"),
+        ({"agents": {"clerk": {"max_steps": 0}}}, "agents: clerk: max_steps", "above 0"),
+        ("on", "rasa_react_ext", "must hold keys"),
     ],
 )
 def test_d6_a_wrong_section_in_endpoints_yml_is_refused_with_key_and_fix(
@@ -75,7 +75,7 @@ async def test_d6_training_refuses_an_unknown_key(project: Project) -> None:
 
 
 async def test_d6_training_refuses_zero_steps(project: Project) -> None:
-    with refused(file="config.yml", key="max_steps", says="greater than 0"):
+    with refused(file="config.yml", key="max_steps", says="above 0"):
         await project.with_settings(max_steps=0).train()
 
 

@@ -17,10 +17,10 @@ from rasa.core.channels import BUILTIN_CHANNELS
 from rasa.core.channels.channel import InputChannel
 
 from rasa_react_ext.a2a_server.settings import CHANNEL as SERVER_CHANNEL
+from rasa_react_ext.explain.setting import meant
 from rasa_react_ext.host.external.build import CHANNEL as REPORT_CHANNEL
 from rasa_react_ext.host.inspection.class_path import class_at
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
-from rasa_react_ext.host.inspection.source import meant
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.source import Source

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Collection, Iterator
 
-from rasa_react_ext.host.inspection.source import meant
+from rasa_react_ext.explain.setting import meant
 
 __all__ = ["class_at"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rasa.engine.recipes.recipe import Recipe
 from rasa.shared.exceptions import InvalidConfigException
 
+from rasa_react_ext.explain.setting import nearest
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
-from rasa_react_ext.host.inspection.source import nearest
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.source import Source

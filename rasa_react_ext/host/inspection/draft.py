@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
+from rasa_react_ext.explain.setting import MEANT, UNKNOWN_KEY, explained, meant, nearest
 from rasa_react_ext.host.inspection import mend
-from rasa_react_ext.host.inspection.explain import MEANT, UNKNOWN_KEY, explained
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
-from rasa_react_ext.host.inspection.source import meant, nearest
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.source import Source

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rasa_react_ext.errors import ConfigurationError
-from rasa_react_ext.host.inspection.explain import MEANT, UNKNOWN_KEY
+from rasa_react_ext.explain.setting import MEANT, UNKNOWN_KEY
 
 __all__ = ["at", "drop", "expanded", "is_unset", "read_mending", "rename"]
 

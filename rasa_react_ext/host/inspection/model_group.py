@@ -25,9 +25,8 @@ from rasa.shared.constants import (
 from rasa.shared.providers import mappings
 from rasa.shared.providers._configs.model_group_config import ModelConfig
 
+from rasa_react_ext.explain.setting import explained, meant, nearest
 from rasa_react_ext.host.inspection.draft import NEAR, Draft, entry_name
-from rasa_react_ext.host.inspection.explain import explained
-from rasa_react_ext.host.inspection.source import meant, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

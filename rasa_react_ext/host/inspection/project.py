@@ -23,11 +23,11 @@ from rasa_react_ext.a2a_server.settings import CHANNEL
 from rasa_react_ext.a2a_server.settings import read_settings as read_server_settings
 from rasa_react_ext.channels.task_updates import TaskUpdates
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.explain.setting import explained, model_error
 from rasa_react_ext.host.a2a.requirement import check_block
 from rasa_react_ext.host.binding import server_names
 from rasa_react_ext.host.external.build import CHANNEL as REPORT_CHANNEL
 from rasa_react_ext.host.external.build import external_names
-from rasa_react_ext.host.inspection.explain import explained, in_plain_words, model_error
 from rasa_react_ext.host.inspection.files import parts_of
 from rasa_react_ext.host.inspection.mend import expanded, read_mending
 from rasa_react_ext.host.inspection.source import section
@@ -116,7 +116,6 @@ def note_refusal(inspection: Inspection, files: Files, file: str, error: BaseExc
         error: The error.
     """
     if isinstance(error, ConfigurationError):
-        error = in_plain_words(error)
         inspection.add(files.refused(error), _QUOTED.findall(error.problem)[:1])
     elif not inspection.told(words := _words(error)):
         finding, cause = files.said(words, file), model_error(error)

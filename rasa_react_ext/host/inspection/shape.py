@@ -19,10 +19,10 @@ from rasa.core.available_agents import (
 )
 from rasa.core.config.available_endpoints import MCPServerConfig
 
+from rasa_react_ext.explain.setting import nearest
 from rasa_react_ext.host.inspection.draft import NEAR, Draft, entry_name
 from rasa_react_ext.host.inspection.model_group import check_model_groups
 from rasa_react_ext.host.inspection.slot import check_slots
-from rasa_react_ext.host.inspection.source import nearest
 from rasa_react_ext.host.inspection.store import check_stores
 from rasa_react_ext.host.settings import SECTION
 

@@ -10,9 +10,9 @@ from rasa.shared.core.slot_mappings import SlotMapping
 from rasa.shared.core.slots import Slot
 from rasa.shared.utils.common import all_subclasses
 
+from rasa_react_ext.explain.setting import meant
 from rasa_react_ext.host.inspection.class_path import class_at
 from rasa_react_ext.host.inspection.draft import NEAR, Draft
-from rasa_react_ext.host.inspection.source import meant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,16 +6,15 @@ Reads only; says nothing about what a key means.
 from __future__ import annotations
 
 import copy
-import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-__all__ = ["Source", "entries", "meant", "nearest", "read_source", "read_sources", "section"]
+__all__ = ["Source", "entries", "read_source", "read_sources", "section"]
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NAMING_KEYS = {"action", "call", "collect", "id", "link", "name"}
@@ -130,17 +129,6 @@ def entries(values: Any, key: str) -> list[Mapping[str, Any]]:
     """The mappings in the list under a key."""
     below = values.get(key) if isinstance(values, Mapping) else None
     return [e for e in below if isinstance(e, Mapping)] if isinstance(below, list) else []
-
-
-def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """The question whether another name was meant, empty where none is near."""
-    near = meant(word, known, cutoff=cutoff)
-    return f"Did you mean {near!r}?" if near else ""
-
-
-def meant(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """The name that is nearest to another, empty where none is near."""
-    return next(iter(difflib.get_close_matches(word, sorted(known), n=1, cutoff=cutoff)), "")
 
 
 def _child(node: yaml.Node | None, part: str) -> tuple[int, yaml.Node] | None:

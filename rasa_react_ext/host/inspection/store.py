@@ -12,10 +12,9 @@ from rasa.core.brokers.broker import EventBroker
 from rasa.core.lock_store import LockStore
 from rasa.core.tracker_stores.tracker_store import TrackerStore
 
+from rasa_react_ext.explain.setting import explained, meant
 from rasa_react_ext.host.inspection.class_path import class_at
 from rasa_react_ext.host.inspection.draft import NEAR, Draft
-from rasa_react_ext.host.inspection.explain import explained
-from rasa_react_ext.host.inspection.source import meant
 
 __all__ = ["KINDS", "check_stores"]
 

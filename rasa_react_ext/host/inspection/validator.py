@@ -21,8 +21,8 @@ from rasa.shared.importers.importer import FlowSyncImporter
 from rasa.shared.nlu.training_data.training_data import TrainingData
 from rasa.validator import Validator
 
+from rasa_react_ext.explain.setting import nearest
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
-from rasa_react_ext.host.inspection.source import nearest
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.files import Files

@@ -176,11 +176,11 @@ def test_d4_1_the_words_are_the_projects() -> None:
 @pytest.mark.parametrize(
     ("entry", "key", "says"),
     [
-        ({"elicitation": "always"}, "elicitation", "'ask' or 'decline'"),
-        ({"elicitation_wait_seconds": 0}, "elicitation_wait_seconds", "greater than 0"),
+        ({"elicitation": "always"}, "elicitation", "one of ask, decline"),
+        ({"elicitation_wait_seconds": 0}, "elicitation_wait_seconds", "above 0"),
         ({"elicitation_words": {"agan": "?"}}, "elicitation_words: agan", "mean 'again'"),
-        ({"elicitation_words": {"refuse": []}}, "elicitation_words: refuse", "at least 1 item"),
-        ({"sampling_max_tokens": 0}, "sampling_max_tokens", "greater than 0"),
+        ({"elicitation_words": {"refuse": []}}, "elicitation_words: refuse", "too few entries"),
+        ({"sampling_max_tokens": 0}, "sampling_max_tokens", "above 0"),
     ],
 )
 def test_d4_1_a_wrong_setting_is_refused(entry: dict[str, Any], key: str, says: str) -> None:

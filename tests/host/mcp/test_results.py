@@ -118,5 +118,5 @@ def test_b76_stores_of_runs_used_longest_ago_go_first() -> None:
 
 
 def test_b76_a_limit_that_shows_nothing_is_refused() -> None:
-    with refused(file="config.yml", key="result_limit_chars", says="greater than or equal to 1000"):
+    with refused(file="config.yml", key="result_limit_chars", says="at least 1000"):
         read_settings({"result_limit_chars": 10}, None)

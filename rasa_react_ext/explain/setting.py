@@ -1,17 +1,22 @@
-"""Plain words for values of a wrong form: what is wrong with one, and what to write."""
+"""Plain words for settings of a wrong form: what is wrong with one, and what to write.
+
+One voice for every file that users write, at training, at start and in `rasa-react check`.
+Knows pydantic's errors and no model.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from rasa_react_ext.errors import ConfigurationError
-from rasa_react_ext.host.inspection.source import nearest
 
-__all__ = ["MEANT", "UNKNOWN_KEY", "explained", "in_plain_words", "model_error"]
+__all__ = ["MEANT", "UNKNOWN_KEY", "explained", "meant", "model_error", "nearest", "refusal"]
 
 UNKNOWN_KEY = "this key is unknown."
 MEANT = re.compile(r"Did you mean '([^']+)'\?")
@@ -74,14 +79,41 @@ def _choice(expected: str, given: Any) -> tuple[str, str]:
     return problem, nearest(str(given), choices) or "Write one of them."
 
 
-def in_plain_words(error: ConfigurationError) -> ConfigurationError:
-    """The same error; with plain words where it passes on those of a model."""
-    cause = model_error(error)
-    if cause is None or error.problem == UNKNOWN_KEY:
-        return error
-    known = error.fix.partition(": ")[2].rstrip(".").split(", ")
-    problem, fix = explained(dict(cause.errors()[0]), known)
-    return ConfigurationError(file=error.file, key=error.key, problem=problem, fix=fix)
+def refusal(
+    error: ValidationError, model: type[BaseModel], *, file: str, place: str
+) -> ConfigurationError:
+    """The first error of a model as one of ours, which names file, key and fix.
+
+    Args:
+        error: What the model says.
+        model: The model.
+        file: Where its values were written.
+        place: The key in that file below which they stand.
+    """
+    details = error.errors()[0]
+    location = details["loc"]
+    problem, fix = explained(dict(details), _keys_at(model, location[:-1]))
+    key = ": ".join([place, *map(str, location)])
+    return ConfigurationError(file=file, key=key, problem=problem, fix=fix)
+
+
+def _keys_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """Keys allowed at a place; steps that are names given by the user lead nowhere new."""
+    place: Any = model
+    for step in path:
+        if _is_model(place):
+            place = place.model_fields[str(step)].annotation
+        elif get_origin(place) is dict:
+            place = get_args(place)[1]
+        elif get_origin(place) in {list, tuple}:
+            place = get_args(place)[0]
+        if get_origin(place) in {Union, UnionType}:  # an optional part
+            place = next(part for part in get_args(place) if part is not type(None))
+    return list(place.model_fields) if _is_model(place) else []
+
+
+def _is_model(place: Any) -> bool:
+    return isinstance(place, type) and issubclass(place, BaseModel)
 
 
 def model_error(error: BaseException) -> ValidationError | None:
@@ -90,3 +122,14 @@ def model_error(error: BaseException) -> ValidationError | None:
     while cause is not None and not isinstance(cause, ValidationError):
         cause = cause.__cause__ or cause.__context__
     return cause
+
+
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The question whether another name was meant, empty where none is near."""
+    near = meant(word, known, cutoff=cutoff)
+    return f"Did you mean {near!r}?" if near else ""
+
+
+def meant(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The name that is nearest to another, empty where none is near."""
+    return next(iter(difflib.get_close_matches(word, sorted(known), n=1, cutoff=cutoff)), "")
