@@ -81,10 +81,7 @@ class Player:
 
     def __init__(self, script: ModelScript, sign: Sign | None = None) -> None:
         self._source = script.source
-        self._rules = [
-            _PlayedRule(rule, position, script.source)
-            for position, rule in enumerate(script.rules, start=1)
-        ]
+        self._rules = [_PlayedRule(rule) for rule in script.rules]
         self._sign = sign
 
     def decide(self, request: ChatRequest, *, number: int, size: int) -> Decision:
@@ -115,7 +112,7 @@ class Player:
         try:
             answer = template.fill(lambda: values_for(request, found), number)
         except ModelScriptError as error:
-            text = f"{self._source}: {rule.name}: {error}."
+            text = f"{rule.source}: {rule.name}: {error}."
             return Decision(reply=_script_error(text), rule=None)
         if self._sign is not None:
             answer = replace(answer, calls=self._sign(answer.calls))
@@ -144,15 +141,15 @@ class Player:
 class _PlayedRule:
     """A rule with its compiled parts and its count of matches."""
 
-    def __init__(self, rule: Rule, position: int, source: str) -> None:
-        self.name = rule.name or f"rules[{position}]"
+    def __init__(self, rule: Rule) -> None:
+        self.name = rule.name or rule.place
+        self.source = rule.source
         self.fault = rule.fault
         self._conditions: tuple[Condition, ...] = compile_conditions(rule.when)
         self._times = rule.times
         self._matched = 0
         self._templates = [
-            AnswerTemplate(answer, file=source, key=f"rules[{position}]")
-            for answer in _answers(rule)
+            AnswerTemplate(answer, file=rule.source, key=rule.place) for answer in _answers(rule)
         ]
 
     def match(self, request: ChatRequest) -> dict[str, re.Match[str]] | None:

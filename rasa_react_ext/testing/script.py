@@ -239,6 +239,23 @@ class Rule(_Strict):
     answer: Answer | None = None
     answers: Annotated[tuple[Answer, ...], Field(min_length=1)] | None = None
     fault: Fault | None = None
+    _source: str = PrivateAttr(default="")
+    _number: int = PrivateAttr(default=0)
+
+    @property
+    def source(self) -> str:
+        """Name of the file the rule was read from, for messages."""
+        return self._source
+
+    @property
+    def place(self) -> str:
+        """Where it stands in that file, for messages."""
+        return f"rules[{self._number}]"
+
+    def read_from(self, source: str, number: int) -> None:
+        """Note where the rule stands; one that is taken into another script keeps its place."""
+        if not self._number:
+            self._source, self._number = source, number
 
     @model_validator(mode="after")
     def _check_reply(self) -> Rule:
@@ -303,6 +320,8 @@ class ModelScript(_Strict):
         except ValidationError as error:
             raise _configuration_error(source, written, error) from error
         script._source = source
+        for number, rule in enumerate(script.rules, start=1):
+            rule.read_from(source, number)
         return script
 
 

@@ -131,6 +131,13 @@ def test_a_template_that_cannot_be_filled_is_an_unmatched_request(text: str) -> 
     assert "demo.yml: bad: a template cannot be filled" in _error(decision)
 
 
+def test_a_template_that_cannot_be_filled_is_named_with_the_file_of_its_rule() -> None:
+    own = ModelScript.from_rules([{"answer": "{{ nothing }}"}], source="own.yml").rules
+    player = Player(ModelScript.from_rules([{"times": 1, "answer": "a"}, *own], source="folder"))
+    _decide(player, user("x"))
+    assert _error(_decide(player, user("x"))).startswith("own.yml: rules[1]: a template cannot")
+
+
 def test_an_answer_has_the_shape_of_the_api() -> None:
     player = _player(
         {

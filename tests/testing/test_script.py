@@ -122,3 +122,13 @@ def test_a_template_with_a_syntax_error_is_found_before_serving() -> None:
     script = ModelScript.from_rules([OK, {"answer": "{{ user"}], source="demo.yml")
     with pytest.raises(ConfigurationError, match=r"demo\.yml: rules\[2\]: a template cannot"):
         Player(script)
+
+
+def test_a_rule_that_is_taken_into_another_script_keeps_its_place(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.yml", tmp_path / "second.yml"
+    first.write_text("rules: [{answer: hi}]", encoding="utf-8")
+    second.write_text("rules: [{answer: hi}, {answer: '{{ user'}]", encoding="utf-8")
+    rules = [rule for file in (first, second) for rule in ModelScript.from_file(file).rules]
+    with pytest.raises(ConfigurationError) as refused:
+        Player(ModelScript.from_rules(rules, source=str(tmp_path)))
+    assert (refused.value.file, refused.value.key) == (str(second), "rules[2]")

@@ -64,6 +64,10 @@ _ADVICE = {
     "refused_request": "Check the settings of the model group.",
     "bad_answer": "Check that api_base names a chat completions endpoint.",
 }
+_NO_RULE = "no_matching_rule"
+"""The code by which the scripted model says that its script has no answer."""
+
+_CORRECT_SCRIPT = "Correct the script of the model."
 
 
 def answered_fault(
@@ -88,9 +92,10 @@ def answered_fault(
     kind = kind_of(status, text + clues)
     message = provider_message(text, secrets)
     said = f": {message}" if message else ""
+    advice = _CORRECT_SCRIPT if _NO_RULE in text else _ADVICE[kind]
     return ModelError(
         peer,
-        f"Model {peer!r} answered {status}{said} {_ADVICE[kind]}",
+        f"Model {peer!r} answered {status}{said} {advice}",
         kind=kind,
         retry_after_seconds=retry_after_seconds(headers or {}),
     )

@@ -13,6 +13,7 @@ import pytest
 from rasa_react_ext.errors import ModelError
 from rasa_react_ext.host.chat.fault import answered_fault, embedded_fault, time_limit
 
+NO_RULE = "no_matching_rule"
 AZURE_FILTER = {
     "error": {
         "message": "The response was filtered.",
@@ -114,3 +115,9 @@ async def test_only_the_limits_own_end_becomes_a_model_error() -> None:
     with pytest.raises(TimeoutError):
         async with time_limit("sales", 5):
             raise TimeoutError
+
+
+def test_a_script_without_an_answer_is_to_be_corrected_and_not_the_model_group() -> None:
+    body = {"error": {"message": "own.yml: a template cannot be filled", "code": NO_RULE}}
+    text = str(answered_fault("agents", 400, json.dumps(body)))
+    assert text.endswith("a template cannot be filled. Correct the script of the model.")
