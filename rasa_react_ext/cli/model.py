@@ -81,6 +81,16 @@ def _recorded(function: Function) -> Function:
     return function
 
 
+def _base_url(_: click.Context, __: click.Parameter, written: str | None) -> str | None:
+    """The URL of an option; what is none is a mistake of the command line."""
+    from rasa_react_ext.testing.upstream import base_url
+
+    try:
+        return None if written is None else base_url(written)
+    except ConfigurationError as error:
+        raise click.BadParameter(f"{error.problem} {error.fix}") from error
+
+
 @command.command()
 @click.argument("script", type=click.Path(path_type=Path))
 @click.option("--profile", default="lenient", help="Refuse what this provider would refuse.")
@@ -108,7 +118,13 @@ def serve(script: Path, profile: str, request_log: Path | None, quiet: bool, **s
 
 @command.command()
 @click.argument("cassette", type=click.Path(path_type=Path))
-@click.option("--upstream", required=True, metavar="URL", help="Base URL of the provider.")
+@click.option(
+    "--upstream",
+    required=True,
+    metavar="URL",
+    callback=_base_url,
+    help="Base URL of the provider.",
+)
 @click.option("--add", is_flag=True, help="Add to a cassette that holds something already.")
 @_recorded
 @_served
@@ -137,7 +153,12 @@ def record(
 
 @command.command()
 @click.argument("cassette", type=click.Path(path_type=Path))
-@click.option("--update", metavar="URL", help="Ask this provider, and store, what is not recorded.")
+@click.option(
+    "--update",
+    metavar="URL",
+    callback=_base_url,
+    help="Ask this provider, and store, what is not recorded.",
+)
 @_recorded
 @_served
 def replay(
