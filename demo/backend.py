@@ -115,7 +115,7 @@ def sample_project(
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
     written = yaml.safe_load((ROOT / "endpoints.yml").read_text(encoding="utf-8"))
-    section = {**written.get("rasa_react_ext", {}), "store": str(work / "store.db")}
+    section = {"store": str(work / "store.db"), **written.get("rasa_react_ext", {})}
     endpoints = work / "endpoints.yml"
     endpoints.write_text(yaml.safe_dump({**written, "rasa_react_ext": section}), encoding="utf-8")
     with contextlib.chdir(ROOT), _environment(wanted):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -39,6 +40,8 @@ BUSY_SECONDS = 10.0
 GRACE_SECONDS = 0.05
 # So long is somebody's transaction waited for when the database is closed.
 IN_USE_SECONDS = 5.0
+PAUSE_SECONDS = 0.02
+_MIGRATION = threading.Lock()
 
 
 def store_url(text: str) -> URL:
@@ -183,7 +186,7 @@ class Database:
         return engine
 
     async def _migrate(self, engine: AsyncEngine) -> None:
-        async with self._connection(engine) as connection:
+        async with _alone(), self._connection(engine) as connection:
             await connection.run_sync(_migrated)
 
     def _forget_closed_loops(self) -> None:
@@ -204,6 +207,20 @@ def _of(
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+@asynccontextmanager
+async def _alone() -> AsyncGenerator[None]:
+    """Only one database of the process is migrated at a time, in whatever event loop.
+
+    Alembic keeps what it works on in one place for the whole process.
+    """
+    while not _MIGRATION.acquire(blocking=False):  # noqa: ASYNC110 - loops share no event
+        await asyncio.sleep(PAUSE_SECONDS)
+    try:
+        yield
+    finally:
+        _MIGRATION.release()
 
 
 def _migrated(connection: Connection) -> None:

@@ -95,6 +95,21 @@ async def test_several_processes_may_migrate_at_once(store: str) -> None:
         await database.aclose()
 
 
+async def test_databases_of_one_process_are_made_at_the_same_time_without_mixing(
+    store: str, tmp_path: Path
+) -> None:
+    databases = [Database(store), *(Database(str(tmp_path / f"{n}.db")) for n in range(3))]
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            for database in databases:
+                group.start_soon(Journal(database).entries, "c", "a")
+    for database in databases:
+        async with database.transaction() as connection:
+            names = await connection.run_sync(lambda sync: set(sa.inspect(sync).get_table_names()))
+        assert names == {*metadata.tables, VERSION_TABLE}
+        await database.aclose()
+
+
 async def test_a_failed_transaction_leaves_nothing(store: str) -> None:
     database = Database(store)
     journal = Journal(database)
