@@ -254,6 +254,26 @@ def test_a_file_of_variables_beside_the_project_is_read(
     assert _inspected().findings == []
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_a_file_of_variables_above_the_project_is_read_where_it_has_none(
+    own: bool, sample: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit("endpoints.yml", "OPENAI_API_KEY", "KEY_FROM_FILE")
+    monkeypatch.setenv("KEY_FROM_FILE", "given back at the end of the test")
+    monkeypatch.delenv("KEY_FROM_FILE")
+    parts = list(sample.iterdir())
+    desk = sample / "desk"
+    desk.mkdir()
+    for part in parts:
+        part.rename(desk / part.name)
+    (sample / ".env").write_text("KEY_FROM_FILE=offline\n", encoding="utf-8")
+    if own:
+        (desk / ".env").write_text("ANOTHER_KEY_OF_THE_DESK=\n", encoding="utf-8")
+        monkeypatch.setenv("ANOTHER_KEY_OF_THE_DESK", "")
+    monkeypatch.chdir(desk)
+    assert [finding.key for finding in _inspected().findings] == ["KEY_FROM_FILE"] * own
+
+
 def test_an_external_agent_that_does_not_answer_is_a_warning(sample: Path, edit: Edit) -> None:
     edit(AGENT, "protocol: RASA", "protocol: A2A")
     edit(AGENT, "configuration:", "configuration:\n  agent_card: http://127.0.0.1:9/card.json")
