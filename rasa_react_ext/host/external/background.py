@@ -112,7 +112,7 @@ class BackgroundTurn(Turn):
             )
             self._pushes = False
             return None
-        ledger.watched.add(str(self.recipient or ""))
+        ledger.watch(str(self.recipient or ""))
         return PushTarget(url=where.address(url, self._key), secret=secret, id=self._key)
 
     async def _note(self, message: Message, secret: str) -> None:

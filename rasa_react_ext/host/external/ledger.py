@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     from rasa_react_ext.a2a_wire import Task
 
-__all__ = ["close", "frame_of", "keys_in", "new_key", "note_waiting", "tasks", "watched"]
+__all__ = ["close", "frame_of", "keys_in", "new_key", "note_waiting", "tasks", "watch", "watched"]
 
-watched: set[str] = set()
-"""Conversations of this process that may have open tasks."""
+WATCHED_AT_MOST = 50_000
+
+watched: dict[str, None] = {}
+"""Conversations of this process that may have open tasks, the oldest first."""
 
 _T = TypeVar("_T")
 _log = structlog.get_logger()
@@ -41,6 +43,14 @@ def new_key() -> str:
     return uuid4().hex
 
 
+def watch(conversation: str) -> None:
+    """Remember that a conversation has an open task; the oldest are left to the upkeep."""
+    watched.pop(conversation, None)
+    watched[conversation] = None
+    if len(watched) > WATCHED_AT_MOST:
+        del watched[next(iter(watched))]
+
+
 async def note_waiting(conversation: str, agent: str, key: str, task: Task) -> str:
     """Note a task that waits for the user, so that it can be cancelled when nobody replies.
 
@@ -50,7 +60,7 @@ async def note_waiting(conversation: str, agent: str, key: str, task: Task) -> s
         key: Our name of the task if it has one already.
         task: The task.
     """
-    watched.add(conversation)
+    watch(conversation)
     if key and await _quietly(lambda: tasks().get(key)) is not None:
         await _quietly(
             lambda: tasks().update(

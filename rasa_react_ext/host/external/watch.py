@@ -61,10 +61,12 @@ def _cancelled_one(tracker: DialogueStateTracker) -> bool:
 async def _let_go(conversation: str, known: set[str], moment: float) -> None:
     open_tasks = await ledger.tasks().open_of(conversation)
     if not open_tasks:
-        ledger.watched.discard(conversation)
+        ledger.watched.pop(conversation, None)
     await end_tasks(
         [task for task in open_tasks if task.key not in known and task.created_at <= moment]
     )
+    # Without the channel nobody else would.
+    await ledger.tasks().forget_old()
 
 
 async def end_tasks(tasks: list[RemoteTask]) -> int:

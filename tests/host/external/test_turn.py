@@ -240,6 +240,46 @@ async def test_a_waiting_task_is_left_alone_during_a_digression(
     assert broker.done["cancelled"] == 0
 
 
+async def test_tasks_closed_long_ago_are_forgotten_without_the_channel_too(
+    trading: Project, broker: Remote
+) -> None:
+    import sqlalchemy as sa
+
+    from rasa_react_ext.host import process
+    from rasa_react_ext.host.external import ledger
+
+    async def rows() -> int:
+        async with process.current().database.transaction() as connection:
+            count = sa.text("SELECT count(*) FROM rasa_react_ext_remote_task")
+            return int((await connection.execute(count)).scalar_one())
+
+    async with loaded(trading) as agent:
+        await says(agent, "start trade ask")
+        await says(agent, "CAD")
+        async with process.current().database.transaction() as connection:
+            await connection.execute(
+                sa.text("UPDATE rasa_react_ext_remote_task SET checked_at = 1 WHERE closed")
+            )
+        assert await rows() == 1
+        await says(agent, "start trade ask")
+        assert "anna" in ledger.watched
+        async with asyncio.timeout(10):
+            while await rows() != 1:
+                await asyncio.sleep(0.02)
+
+
+def test_conversations_that_never_come_back_are_not_remembered_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rasa_react_ext.host.external import ledger
+
+    monkeypatch.setattr(ledger, "watched", {})
+    monkeypatch.setattr(ledger, "WATCHED_AT_MOST", 3)
+    for name in ["a", "b", "c", "a", "d"]:
+        ledger.watch(name)
+    assert list(ledger.watched) == ["c", "a", "d"]
+
+
 async def test_polling_that_gives_up_cancels_the_remote_task_and_fails_the_flow(
     trading: Project, broker: Remote
 ) -> None:
