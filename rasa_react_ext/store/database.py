@@ -41,6 +41,8 @@ GRACE_SECONDS = 0.05
 # So long is somebody's transaction waited for when the database is closed.
 IN_USE_SECONDS = 5.0
 PAUSE_SECONDS = 0.02
+# Transactions are short: more at once wait for a moment instead of opening connections.
+CONNECTIONS = 5
 _MIGRATION = threading.Lock()
 
 
@@ -174,7 +176,9 @@ class Database:
 
     def _open(self) -> AsyncEngine:
         if self.url.get_backend_name() != "sqlite":
-            return create_async_engine(self.url, pool_pre_ping=True)
+            return create_async_engine(
+                self.url, pool_pre_ping=True, pool_size=CONNECTIONS, max_overflow=0
+            )
         if self.url.database:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
         # SQLite has one writer: more connections would only wait for each other's lock.

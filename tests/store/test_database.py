@@ -110,6 +110,21 @@ async def test_databases_of_one_process_are_made_at_the_same_time_without_mixing
         await database.aclose()
 
 
+async def test_many_at_once_share_few_connections(store: str) -> None:
+    database, sessions = Database(store), set[int]()
+    pid = "SELECT pg_backend_pid()" if store.startswith("postgresql") else "SELECT 1"
+
+    async def look() -> None:
+        async with database.transaction() as connection:
+            sessions.add((await connection.execute(sa.text(pid))).scalar_one())
+
+    async with anyio.create_task_group() as group:
+        for _ in range(60):
+            group.start_soon(look)
+    await database.aclose()
+    assert 1 <= len(sessions) <= 5
+
+
 async def test_a_failed_transaction_leaves_nothing(store: str) -> None:
     database = Database(store)
     journal = Journal(database)
