@@ -275,10 +275,16 @@ def _standing_in(project: Project) -> Generator[None]:
 
 
 def _read_settings(project: Project) -> Any:
+    """Endpoints and sub agents, with variables from the environment and the project's `.env`."""
+    from rasa.cli.project_env import load_project_dotenv
     from rasa.core.config.configuration import Configuration
 
-    Configuration.initialise_endpoints(Path(project.endpoints))
-    Configuration.initialise_sub_agents(Path(project.sub_agents))
+    load_project_dotenv(str(project.folder.resolve()))
+    try:
+        Configuration.initialise_endpoints(Path(project.endpoints))
+        Configuration.initialise_sub_agents(Path(project.sub_agents))
+    except Exception as refusal:
+        raise HostError(f"The project's settings cannot be read: {_reason(refusal)}") from refusal
     return Configuration.get_instance()
 
 

@@ -6,19 +6,17 @@ fixture is used, all its names begin with `rasa_`, and a report is touched only 
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from rasa_react_ext.assistant import LoadedAssistant, Project
+    from rasa_react_ext.assistant import Project
     from rasa_react_ext.testing import ServedModel
     from rasa_react_ext.testing.chat import Chat
+    from rasa_react_ext.testing.stage import Stage
 
 __all__ = [
     "pytest_runtest_makereport",
@@ -29,6 +27,7 @@ __all__ = [
     "rasa_model_server",
     "rasa_project",
     "rasa_serve",
+    "rasa_stage",
 ]
 
 _CHATS = pytest.StashKey["list[Chat]"]()
@@ -79,32 +78,29 @@ def rasa_serve() -> Iterator[Callable[[Any], str]]:
 
 
 @pytest.fixture(scope="session")
+def rasa_stage(
+    rasa_serve: Callable[[Any], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    """Where assistants are trained and loaded; not for use in tests."""
+    from rasa_react_ext.testing.stage import Stage
+
+    with Stage(tmp_path_factory.mktemp("rasa"), rasa_serve) as stage:
+        yield stage
+
+
+@pytest.fixture
 def rasa_loaded(
+    rasa_stage: Stage,
     rasa_project: Project,
     rasa_model_server: ServedModel,
     rasa_mcp_servers: Mapping[str, Any],
-    rasa_serve: Callable[[Any], str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Callable[[], Chat]]:
-    """The assistant, trained and loaded once a session; each call begins a conversation."""
-    from anyio.from_thread import start_blocking_portal
+) -> Callable[[], Chat]:
+    """The assistant, trained once a session; each call begins a conversation.
 
-    from rasa_react_ext.testing.chat import Chat
-
-    urls = {
-        name: server if isinstance(server, str) else rasa_serve(server)
-        for name, server in rasa_mcp_servers.items()
-    }
-    work = tmp_path_factory.mktemp("rasa")
-    model_url = rasa_model_server.base_url
-    project = _offline(rasa_project, model_url, urls, work)
-    with ExitStack() as stack:
-        _set_environment(stack.enter_context(pytest.MonkeyPatch.context()), model_url, work)
-        portal = stack.enter_context(start_blocking_portal())
-        assistant = stack.enter_context(
-            portal.wrap_async_context_manager(_trained_and_loaded(project, work))
-        )
-        yield lambda: Chat(assistant.conversation(uuid.uuid4().hex), portal)
+    Loaded anew where a folder of tests overrides the model or the servers.
+    """
+    url = rasa_model_server.base_url
+    return lambda: rasa_stage.chat(rasa_project, url, rasa_mcp_servers)
 
 
 @pytest.fixture
@@ -137,40 +133,3 @@ def _missed(model: ServedModel) -> str:
     """The server's own explanation of each."""
     answers = [exchange.answer for exchange in model.unmatched]
     return "\n\n".join(str(answer["error"]["message"]) for answer in answers)
-
-
-def _offline(project: Project, model_url: str, servers: Mapping[str, str], work: Path) -> Project:
-    """The project with endpoints of its own, which point at the test's servers."""
-    from rasa_react_ext.testing.endpoints import offline_endpoints
-
-    project.check()
-    written = project.folder / project.endpoints
-    text = offline_endpoints(
-        written.read_text(encoding="utf-8"),
-        model_url=model_url,
-        servers=servers,
-        store=work / "store.db",
-        file=str(written),
-    )
-    endpoints = work / "endpoints.yml"
-    endpoints.write_text(text, encoding="utf-8")
-    return replace(project, endpoints=str(endpoints))
-
-
-def _set_environment(environment: pytest.MonkeyPatch, model_url: str, work: Path) -> None:
-    """No request with a real key, no telemetry, and a training cache that goes with the test."""
-    environment.setenv("OPENAI_API_KEY", "offline")
-    environment.setenv("OPENAI_API_BASE", model_url)
-    environment.setenv("OPENAI_BASE_URL", model_url)
-    environment.setenv("RASA_TELEMETRY_ENABLED", "false")
-    environment.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    environment.setenv("RASA_CACHE_DIRECTORY", str(work / "cache"))
-
-
-@asynccontextmanager
-async def _trained_and_loaded(project: Project, work: Path) -> AsyncGenerator[LoadedAssistant]:
-    from rasa_react_ext.assistant import loaded, train
-
-    archive = await train(project, work)
-    async with loaded(project, archive) as assistant:
-        yield assistant

@@ -28,6 +28,22 @@ def test_the_price_is_told(rasa_assistant, rasa_model):
     assert turn.bot == ["Nordwind trades at 110.96 EUR. Another one?"]
     assert rasa_model.unmatched == []
 """
+OTHER_MODEL = """
+import pytest
+from rasa_react_ext.testing import ScriptedModel
+
+@pytest.fixture(scope="session")
+def rasa_model_server():
+    rule = {"answer": {"text": "The other model is asked."}}
+    with ScriptedModel([rule]).serve() as server:
+        yield server
+"""
+OTHER = """
+def test_another_model(rasa_assistant, rasa_model):
+    rasa_assistant.say("What is the price of Nordwind?")
+    said = [exchange.answer for exchange in rasa_model.requests]
+    assert said and all("The other model is asked." in str(answer) for answer in said)
+"""
 
 
 @pytest.fixture
@@ -87,6 +103,16 @@ def test_a_recorded_conversation_is_replayed_without_the_provider(project: Path)
     assert not any("the-real-key" in file.read_text() for file in cassette.iterdir())
     done = _pytest(project, "tests/recorded")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_folder_with_another_model_has_its_own_in_the_same_session(project: Path) -> None:
+    other = project / "tests" / "other"
+    other.mkdir()
+    (other / "conftest.py").write_text(OTHER_MODEL)
+    (other / "test_other.py").write_text(OTHER)
+    for order in (["tests/other", "tests/test_price.py"], ["tests/test_price.py", "tests/other"]):
+        done = _pytest(project, *order)
+        assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_a_project_that_does_not_use_it_pays_next_to_nothing(tmp_path: Path) -> None:

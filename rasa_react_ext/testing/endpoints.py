@@ -30,20 +30,21 @@ def offline_endpoints(
     *,
     model_url: str,
     servers: Mapping[str, str],
-    store: Path | None = None,
+    state: Path | None = None,
     file: str = "endpoints.yml",
 ) -> str:
     """The endpoints with every model and the given MCP servers replaced.
 
     Models keep their names and lose what belongs to their provider. Tracker, lock store and
-    event broker are left out and the agents' store is replaced: a test needs no other state
-    than its own.
+    event broker are left out, the agents' store and the folder of records are replaced: a test
+    needs no other state than its own.
 
     Args:
         text: The endpoints as written.
         model_url: Base URL of an OpenAI-compatible API.
         servers: URLs by the names in `mcp_servers`.
-        store: File for the agents' durable state; the default place without one.
+        state: Folder for what the agents keep and for records, where records are switched on;
+            the places written in the endpoints without one.
         file: Name of the file, for messages.
 
     Raises:
@@ -59,9 +60,16 @@ def offline_endpoints(
         if entry.get("name") in servers:
             entry |= {"url": servers[str(entry["name"])], "type": "http"}
     section = kept.get(_OUR_SECTION)
-    if store is not None and (section is None or isinstance(section, dict)):
-        kept[_OUR_SECTION] = {**(section or {}), "store": str(store)}
+    if state is not None and (section is None or isinstance(section, dict)):
+        kept[_OUR_SECTION] = _placed(section or {}, state)
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+
+
+def _placed(section: Mapping[str, Any], state: Path) -> dict[str, Any]:
+    placed = {**section, "store": str(state / "store.db")}
+    if section.get("trace_folder"):
+        placed["trace_folder"] = str(state / "traces")
+    return placed
 
 
 def _read(text: str, file: str) -> dict[str, Any]:

@@ -33,12 +33,16 @@ def _offline(text: str, **servers: str) -> dict[str, object]:
     return value
 
 
-def test_a_store_of_the_tests_own_takes_the_place_of_the_projects(tmp_path: Path) -> None:
-    for text in (WRITTEN, "model_groups: []"):
-        written = offline_endpoints(
-            text, model_url="http://model/v1", servers={}, store=tmp_path / "s.db"
-        )
-        assert yaml.safe_load(written)["rasa_react_ext"] == {"store": str(tmp_path / "s.db")}
+def test_what_a_test_keeps_lies_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    store = {"store": str(tmp_path / "store.db")}
+    recorded = "rasa_react_ext: {trace_folder: traces}"
+    for text, section in (
+        (WRITTEN, store),
+        ("model_groups: []", store),
+        (recorded, {**store, "trace_folder": str(tmp_path / "traces")}),
+    ):
+        written = offline_endpoints(text, model_url="http://model/v1", servers={}, state=tmp_path)
+        assert yaml.safe_load(written)["rasa_react_ext"] == section
 
 
 def test_models_keep_their_names_and_settings_and_lose_their_providers() -> None:
