@@ -18,10 +18,11 @@ from rasa.core.available_agents import AgentConfiguration, ProtocolConfig
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents
-from rasa_react_ext.host.check import check_flows
+from rasa_react_ext.host.check import check_direct_calls, check_flows
 from rasa_react_ext.host.external.build import CHANNEL, build_external_agents
 from rasa_react_ext.host.inspection.channel import check_channels
 from rasa_react_ext.host.inspection.component import check_components
+from rasa_react_ext.host.inspection.direct_call import check_direct_tools
 from rasa_react_ext.host.inspection.files import Files, parts_of, read_files
 from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection
 from rasa_react_ext.host.inspection.layout import laid_out
@@ -83,12 +84,18 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
         if project.flows is not None and project.domain is not None:
             flows, its_domain, agents = project.flows, project.domain, project.agents
             attempt(inspection, files, data[0], lambda: check_flows(flows, its_domain, agents))
+            reach = (project.settings or Settings()).deployment.mcp_servers
+            attempt(inspection, files, data[0], lambda: check_direct_calls(flows, reach))
         check_components(inspection, files.config)
         _validate(inspection, files, project, layout.domain)
         if project.endpoints is not None:
             look = _Look(inspection, files, project, project.endpoints, connect and not unset)
             for name in sorted(project.agents):
                 await look.at(name)
+            settings = project.settings or Settings()
+            await check_direct_tools(
+                inspection, files, project.endpoints, settings, connect=connect and not unset
+            )
             await process.current().pool.aclose()
         validate_agents(inspection, files, layout)
     return _as_written(inspection) if unset else inspection

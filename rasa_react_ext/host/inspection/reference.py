@@ -7,7 +7,7 @@ that would do. So they are looked for here first, and its words about them left 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from rasa_react_ext.engine import prompt
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
-from rasa_react_ext.host.inspection.source import entries, section
+from rasa_react_ext.host.inspection.source import entries, section, steps
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.files import Files
@@ -138,14 +138,17 @@ def _check_flows(inspection: Inspection, files: Files) -> None:
     agents = {str(section(s.values(), "agent").get("name")) for s in files.agents.values()}
     flows = {str(name) for source in files.flows for name in section(source.values(), "flows")}
     slots = {str(name) for source in files.domain for name in section(source.values(), "slots")}
+    servers = {str(entry.get("name")) for entry in entries(files.endpoints.values(), "mcp_servers")}
     for source in files.flows:
         teller = _Teller(inspection, source)
         for flow, values in section(source.values(), "flows").items():
-            for step in _steps(values, "link"):
+            for step in steps(values, "link"):
                 _check_link(teller, str(step["link"]), str(flow), flows)
-            for step in _steps(values, "call"):
+            for step in steps(values, "call"):
                 place = ["flows", str(flow), str(step.get("id") or step["call"])]
                 _check_callee(teller, step, place, agents | flows)
+                if files.endpoints.root is not None:
+                    _check_server(teller, step, place, servers)
                 _check_slots(teller, step, place, slots | HOST_SLOTS)
 
 
@@ -168,6 +171,18 @@ def _check_callee(
         teller.tell(place, callee, problem, known=known, about=about)
 
 
+def _check_server(
+    teller: _Teller, step: Mapping[str, Any], place: Sequence[str], known: Collection[str]
+) -> None:
+    server = str(step.get("mcp_server") or "")
+    if server and server not in known:
+        problem = f"endpoints.yml has no MCP server {server!r}."
+        fix = f"Add it there under `mcp_servers:` with name {server!r}, url and type."
+        about = ["MCP server", repr(server)]
+        parts = [*place, "mcp_server"]
+        teller.tell(parts, server, problem, known=known, about=about, fix=fix)
+
+
 def _check_slots(
     teller: _Teller, step: Mapping[str, Any], place: Sequence[str], known: Collection[str]
 ) -> None:
@@ -178,15 +193,3 @@ def _check_slots(
                 fix = "Add it under `slots:` in the domain, or correct the name."
                 parts, about = [*place, "exit_if", condition], [repr(slot), "exit_if"]
                 teller.tell(parts, slot, problem, known=known, about=about, fix=fix)
-
-
-def _steps(node: Any, kind: str) -> Iterator[Mapping[str, Any]]:
-    """Every step of a kind at any depth of a flow."""
-    if isinstance(node, Mapping):
-        if isinstance(node.get(kind), str):
-            yield node
-        for value in node.values():
-            yield from _steps(value, kind)
-    elif isinstance(node, list):
-        for item in node:
-            yield from _steps(item, kind)

@@ -14,10 +14,10 @@ from typing import Any
 
 import yaml
 
-__all__ = ["Source", "entries", "read_source", "read_sources", "section"]
+__all__ = ["Source", "entries", "read_source", "read_sources", "section", "steps"]
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_NAMING_KEYS = {"action", "call", "collect", "id", "link", "name"}
+_NAMING_KEYS = {"action", "call", "collect", "id", "link", "name", "param"}
 _ENDINGS = {".yml", ".yaml"}
 
 
@@ -129,6 +129,18 @@ def entries(values: Any, key: str) -> list[Mapping[str, Any]]:
     """The mappings in the list under a key."""
     below = values.get(key) if isinstance(values, Mapping) else None
     return [e for e in below if isinstance(e, Mapping)] if isinstance(below, list) else []
+
+
+def steps(node: Any, kind: str) -> Iterator[Mapping[str, Any]]:
+    """Every step of a kind at any depth of a flow."""
+    if isinstance(node, Mapping):
+        if isinstance(node.get(kind), str):
+            yield node
+        for value in node.values():
+            yield from steps(value, kind)
+    elif isinstance(node, list):
+        for item in node:
+            yield from steps(item, kind)
 
 
 def _child(node: yaml.Node | None, part: str) -> tuple[int, yaml.Node] | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.host.inspection.broken_call import ACTION, FLOW, call
 from tests.host.project import hosts_own_warnings
 
 Edit = Callable[[str, str, str], None]
@@ -89,6 +90,20 @@ def test_kinds_of_stores_are_the_hosts_names_or_classes_of_the_project(
     (sample / "pigeons_of_mine.py").write_text(BROKER, encoding="utf-8")
     monkeypatch.syspath_prepend(str(sample))
     edit("endpoints.yml", "mcp_servers:", f"{store}\nmcp_servers:")
+    assert _found() == []
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "result.structuredContent.result",
+        "result.structuredContent['result'][0]",
+        "result.content[0].text",
+        '"result.content | length > 0"',
+    ],
+)
+def test_a_call_of_a_tool_that_fits_is_not_told(output: str, sample: Path, edit: Edit) -> None:
+    edit(FLOW, ACTION, call(output=output))
     assert _found() == []
 
 
