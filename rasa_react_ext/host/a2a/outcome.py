@@ -17,7 +17,7 @@ from rasa.dialogue_understanding.patterns.continue_interrupted import (
     ContinueInterruptedPatternFlowStackFrame,
 )
 from rasa.dialogue_understanding.patterns.internal_error import InternalErrorPatternFlowStackFrame
-from rasa.dialogue_understanding.stack.frames.flow_stack_frame import AgentStackFrame
+from rasa.dialogue_understanding.stack.frames.flow_stack_frame import AgentStackFrame, AgentState
 from rasa.dialogue_understanding.stack.utils import (
     get_active_pattern_frame,
     is_pattern_active,
@@ -39,6 +39,7 @@ from rasa_react_ext.a2a_wire import State
 __all__ = ["Outcome", "outcome_of"]
 
 LISTENING = {ACTION_LISTEN_NAME, ACTION_AGENT_REQUEST_USER_INPUT_NAME}
+ASKING = {AgentState.WAITING_FOR_INPUT, AgentState.WAITING_FOR_INPUT_FROM_PUSH_NOTIFICATION}
 SHOWN_INFO = ("agent_name", "error_source", "flow_id", "max_characters", "step_id", "tool_name")
 """Facts of an internal error that callers are told; never texts of exceptions."""
 
@@ -138,7 +139,10 @@ class _Turn:
         return None if repair and self._listens and done is None else finished
 
     def waiting(self) -> Outcome:
-        if self._listens:
+        top = self._stack.top()
+        # A question that an agent reported is asked without the host's listening.
+        asked = isinstance(top, AgentStackFrame) and top.state in ASKING
+        if self._listens or asked:
             return Outcome(state=State.INPUT_REQUIRED, facts={})
         return Outcome(
             state=State.FAILED,
