@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from rasa_react_ext.a2a_server.variable import refuse_misspelt
 from rasa_react_ext.explain.setting import refusal
 
 __all__ = ["ALGORITHMS", "CHANNEL", "HOST_KEYS", "JwtSettings", "ServerSettings", "read_settings"]
@@ -210,8 +211,10 @@ def read_settings(entry: Mapping[str, Any] | None) -> ServerSettings:
     """Validate the channel's entry.
 
     Raises:
-        ConfigurationError: A key is unknown or a value does not fit.
+        ConfigurationError: A key is unknown, a value does not fit, or it names an
+            environment variable in a form that nobody fills in.
     """
+    refuse_misspelt(entry, FILE, CHANNEL)
     try:
         return ServerSettings.model_validate(dict(entry or {}))
     except ValidationError as error:

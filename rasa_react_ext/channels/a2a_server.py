@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Dict, Optional  # noqa: UP035 - the host's spelling
+from typing import Any, Dict, Optional, cast  # noqa: UP035 - the host's spelling
 
 from rasa.core.agent import Agent
 from rasa.core.channels.channel import InputChannel, OutputChannel, UserMessage
-from rasa.shared.exceptions import RasaException
 from rasa.shared.utils.io import resolve_environment_variables
 from sanic import Blueprint
 
 from rasa_react_ext.a2a_server import A2AService, ServerSettings, read_settings
+from rasa_react_ext.a2a_server.settings import CHANNEL, FILE
+from rasa_react_ext.a2a_server.variable import refuse_unset
 from rasa_react_ext.host.a2a.assistant import HostAssistant
 from rasa_react_ext.host.a2a.bridge import bridge
 from rasa_react_ext.host.a2a.later_channel import LaterChannel
@@ -59,7 +60,7 @@ class A2AServer(InputChannel):
         """
         with refusing():
             check_block()
-            return cls(read_settings(_resolved(credentials or {})))
+            return cls(read_settings(_filled(credentials)))
 
     def url_prefix(self) -> str:
         """The root of the server, or the configured path."""
@@ -150,15 +151,16 @@ class A2AServer(InputChannel):
             await self._serving
 
 
+def _filled(credentials: dict[str, Any] | None) -> dict[str, Any]:
+    """The entry with `${NAME}` replaced by the environment's, where the host has not yet."""
+    entry = _resolved(credentials or {})
+    refuse_unset(entry, FILE, CHANNEL)
+    return cast("dict[str, Any]", entry)
+
+
 def _resolved(value: Any) -> Any:
-    """Values with `${NAME}` replaced by the environment's, where the host has not yet."""
     if isinstance(value, dict):
         return {key: _resolved(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_resolved(item) for item in value]
-    if isinstance(value, str) and "${" in value:
-        resolved = resolve_environment_variables(value)
-        if isinstance(resolved, str) and "${" in resolved:
-            raise RasaException(f"The environment variable in {value!r} is not set.")
-        return resolved
-    return value
+    return resolve_environment_variables(value) if "${" in str(value) else value

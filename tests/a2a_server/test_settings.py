@@ -49,3 +49,51 @@ def test_a_wrong_entry_is_refused(entry: dict[str, Any], said: str) -> None:
         read_settings(entry)
     assert refused.value.file == "credentials.yml"
     assert "rasa_react_ext.channels.A2AServer" in refused.value.key
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "fix"),
+    [
+        ({"auth": {"api_key": {"keys": {"b": "$KEY"}}}}, "auth: api_key: keys: b", "${KEY}"),
+        ({"auth": {"api_key": {"keys": {"b": "${KEY"}}}}, "auth: api_key: keys: b", "${KEY}"),
+        ({"encryption_key": "$KEY"}, "encryption_key", "${KEY}"),
+        ({"encryption_key": "$KEY}"}, "encryption_key", "${KEY}"),
+        (
+            {"auth": {"jwt": {"algorithm": "HS256", "secret": "$KEY"}}},
+            "auth: jwt: secret",
+            "${KEY}",
+        ),
+        ({"url": "$KEY"}, "url", "${KEY}"),
+        ({"url": "https://$KEY/desk"}, "url", "${KEY}"),
+        ({"url": "https://${KEY/desk"}, "url", "${KEY}"),
+        ({"push_notification_allowed_hosts": ["$KEY"]}, "push_notification_allowed_hosts: 0", ""),
+        ({"grpc": {"port": 1, "url": "$KEY:50051"}}, "grpc: url", "${KEY}"),
+        ({"auth": {"jwt": {"jwks_url": "https://$KEY/keys"}}}, "auth: jwt: jwks_url", "${KEY}"),
+        ({"agent_card_path": "$KEY/card.json"}, "agent_card_path", "${KEY}"),
+    ],
+)
+def test_the_name_of_a_variable_in_a_form_that_is_not_filled_in_is_refused(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], key: str, fix: str
+) -> None:
+    monkeypatch.delenv("KEY", raising=False)
+    with pytest.raises(ConfigurationError) as refused:
+        read_settings({"description": "x", **change})
+    assert refused.value.file == "credentials.yml"
+    assert refused.value.key == f"rasa_react_ext.channels.A2AServer: {key}"
+    assert fix in refused.value.fix
+    assert refused.value.fix.endswith("and set KEY.")
+    monkeypatch.setenv("KEY", "a")
+    with pytest.raises(ConfigurationError) as refused:
+        read_settings({"description": "x", **change})
+    assert refused.value.fix == "Write ${KEY}."
+
+
+def test_a_refused_value_that_may_be_a_secret_is_not_repeated() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        read_settings({"description": "x", "encryption_key": "$wOrd"})
+    assert "wOrd" not in str(refused.value)
+
+
+def test_secrets_and_words_may_hold_the_sign() -> None:
+    keys = {"b": "pa$word", "c": "pa${word", "d": "${KEY}"}
+    read_settings({"description": "Costs $USD 5", "auth": {"api_key": {"keys": keys}}})

@@ -81,8 +81,15 @@ def test_values_from_the_environment_are_filled_in(
     assert settings.api_key is not None
     assert settings.api_key.keys["anna"].get_secret_value() == "key-a"
     monkeypatch.delenv("BANK_KEY")
-    with pytest.raises(RasaException, match="BANK_KEY"):
+    with pytest.raises(RasaException) as refused:
         A2AServer.from_credentials(entry)
+    assert str(refused.value) == (
+        "credentials.yml: rasa_react_ext.channels.A2AServer: auth: api_key: keys: anna: the "
+        "environment variable BANK_KEY is not set. Set BANK_KEY, in .env or where the server is "
+        "started."
+    )
+    entry["auth"]["api_key"]["keys"]["anna"] = "a-real-secret$BANK${"
+    A2AServer.from_credentials(entry)
 
 
 async def test_a_model_loaded_meanwhile_answers_the_next_turn_and_changes_the_card(
