@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NOT_EXECUTED", "Batch", "Planned", "answer_to", "counted", "plan", "told"]
 
+SLOT_VALUE = "slot_value"
 UNNAMED = "unnamed"
 NOT_EXECUTED = ToolResult(text=wording.NOT_EXECUTED, is_error=True)
 
@@ -205,7 +206,11 @@ def _judged(run: Run, base: Planned, call: ToolCall) -> Planned:
     name = _offered_name(call.name, run)
     if name is None:
         known = [*run.tools, *run.rules.slots, *filter(None, (run.rules.completes,))]
-        return replace(base, refusal=wording.unknown_tool(call.name, known))
+        return replace(
+            base,
+            arguments=_readable(call.arguments),
+            refusal=wording.unknown_tool(call.name, known),
+        )
     spec = run.rules.slots.get(name)
     slot = spec.name if spec else None
     base = replace(base, name=name, slot=slot, completes=name == run.rules.completes)
@@ -221,9 +226,19 @@ def _judged(run: Run, base: Planned, call: ToolCall) -> Planned:
         return replace(base, refusal=str(error))
 
 
+def _readable(raw: str | None) -> dict[str, Any]:
+    """The arguments of a call that is refused anyway, so that the model sees what it asked for."""
+    try:
+        return argument.parse(raw)
+    except FeedbackError:
+        return {}
+
+
 def _slot_call(run: Run, base: Planned, spec: SlotSpec) -> Planned:
     try:
-        return replace(base, value=spec.convert(base.arguments.get("slot_value")))
+        if SLOT_VALUE not in base.arguments:
+            raise FeedbackError(wording.value_missing(SLOT_VALUE, list(base.arguments)))
+        return replace(base, value=spec.convert(base.arguments[SLOT_VALUE]))
     except FeedbackError as error:
         refusal = wording.slot_refused(spec.name, str(error), run.slots.get(spec.name))
         return replace(base, refusal=refusal)

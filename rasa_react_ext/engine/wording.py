@@ -32,6 +32,7 @@ __all__ = [
     "task_not_accepted",
     "timed_out",
     "unknown_tool",
+    "value_missing",
 ]
 
 NAMES_SHOWN = 40
@@ -116,6 +117,12 @@ def unknown_tool(name: str, known: Sequence[str]) -> str:
 def slot_set(name: str, value: object) -> str:
     """Confirm a slot."""
     return f"Slot {name!r} is now {value!r}."
+
+
+def value_missing(argument: str, given: Sequence[str]) -> str:
+    """Why a slot was not set: the value stands under another name, or is not there."""
+    others = f" There is no argument {', '.join(map(repr, given))}." if given else ""
+    return f"the argument {argument!r} is missing.{others}"
 
 
 def slot_refused(name: str, reason: str, value: object) -> str:

@@ -108,9 +108,32 @@ def test_b14_a_malformed_call_is_not_run_and_its_sibling_is() -> None:
 
 def test_b16_what_is_stored_of_a_broken_call_is_valid_json() -> None:
     play = Play()
-    play.say(answer("", call("look", '{"a": "x'), call("nope", '{"b": 1}'), call("count")))
+    play.say(answer("", call("look", '{"a": "x'), call("nope", '{"b": '), call("count")))
     stored = [json.loads(one.arguments) for one in play.run.steps[-1].calls]
     assert stored == [{}, {}, {}]
+
+
+def test_b05_a_call_of_an_unknown_tool_keeps_its_arguments_for_the_model_to_see() -> None:
+    play = Play()
+    play.say(answer("", call("search_v2", {"query": "crime"})))
+    assert json.loads(play.run.steps[-1].calls[0].arguments) == {"query": "crime"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"a": 3}, "the argument 'slot_value' is missing. There is no argument 'a'."),
+        ({}, "the argument 'slot_value' is missing."),
+        ({"slot_value": None}, "an empty value cannot be stored"),
+    ],
+)
+def test_a_slot_whose_value_is_not_there_is_refused_by_what_is_wrong(
+    given: dict[str, object], told: str
+) -> None:
+    play = Play(task("a"))
+    play.say(answer("", call("set_slot_a", given)))
+    assert told in play.told()[0]
+    assert play.run.slots_set == {}
 
 
 def test_b13_empty_arguments_run_a_tool_that_needs_none() -> None:
