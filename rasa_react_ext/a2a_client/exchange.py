@@ -188,9 +188,10 @@ class Exchange:
         """
         cause: Exception | None = None
         try:
-            task = await self._in_time(
-                self._lane.find_task(self._message.context_id, self._message.message_id)
-            )
+            async with asyncio.timeout(self._spec.timeout_seconds):
+                task = await self._in_time(
+                    self._lane.find_task(self._message.context_id, self._message.message_id)
+                )
         except LimitError:
             raise
         except Exception as error:  # noqa: BLE001 - agents without this method answer in many ways
@@ -199,7 +200,7 @@ class Exchange:
             raise OutcomeUnknownError(
                 self._spec.name,
                 f"Agent {self._spec.name!r} got the message, but its answer was lost "
-                f"({fault.text}) and it does not list the task. It is not sent again, since "
+                f"({fault.text}) and it does not tell of the task. It is not sent again, since "
                 "that might do the work twice.",
             ) from cause
         self._assembly.task.id = task.id
@@ -234,7 +235,7 @@ class Exchange:
                 if self._over:
                     return
             if time.monotonic() + delay >= until:
-                self._give_up()
+                self._give_up(fault)
             await asyncio.sleep(delay)
             delay = min(delay * 2, MAX_DELAY_SECONDS)
 
@@ -359,7 +360,13 @@ class Exchange:
         except TimeoutError:
             self._give_up()
 
-    def _give_up(self) -> NoReturn:
+    def _give_up(self, fault: Fault | None = None) -> NoReturn:
+        if fault is not None:
+            raise LimitError(
+                "time",
+                f"Agent {self._spec.name!r} got the message, but cannot be asked what became of "
+                f"it: {fault.text}. Check that it still runs.",
+            )
         raise LimitError(
             "time",
             f"Agent {self._spec.name!r} did not finish in time. Raise max_polling_time and "

@@ -67,6 +67,7 @@ class Remote:
         lose_pushes: Send no reports, whatever was asked for.
         cut_after: Break a stream after this many events; once.
         silent_after: Send nothing more in a stream after this many events; once.
+        silent: Answer nothing but the card.
         fail_next: HTTP statuses to answer next requests of a JSON-RPC method with.
         token: Bearer token that is demanded, if any.
         accepts: Says of the headers of a request whether they are good enough.
@@ -85,6 +86,7 @@ class Remote:
     lose_pushes: bool = False
     cut_after: int | None = None
     silent_after: int | None = None
+    silent: bool = False
     fail_next: dict[str, list[int]] = field(default_factory=dict)
     token: str | None = None
     accepts: Callable[[Mapping[str, str]], bool] | None = None
@@ -363,6 +365,9 @@ class _Faulty:
         if message := document.get("params", {}).get("message"):
             remote.sent.append(message)
             remote.configurations.append(document["params"].get("configuration", {}))
+        if remote.silent:
+            await _left(receive)
+            return
         if remote.fail_next.get(method):
             await _answer(send, remote.fail_next[method].pop(0), {})
             return
@@ -394,6 +399,12 @@ class _Faulty:
             await send(event)
 
         return cutting
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until the caller hangs up."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _answer(send: Send, status: int, content: Any) -> None:

@@ -110,6 +110,26 @@ async def test_a_message_whose_fate_nobody_tells_is_not_sent_again() -> None:
     assert agent.done == {"echo": 1}
 
 
+async def test_an_agent_that_never_says_anything_costs_no_more_than_its_timeouts() -> None:
+    with remote(silent=True) as agent:
+        async with connected(agent, timeout_seconds=0.3) as connection:
+            started = time.monotonic()
+            with pytest.raises(OutcomeUnknownError, match="not sent again"):
+                await send(connection, "echo hello", seconds=60)
+            assert time.monotonic() - started < 5
+    assert len(agent.sent) == 1
+
+
+async def test_an_agent_that_dies_with_a_task_is_named_as_what_it_is() -> None:
+    with remote(cut_after=1) as agent:
+        async with connected(agent) as connection:
+            sending = asyncio.create_task(send(connection, "wait", poll=1))
+            await _until(lambda: agent.done["wait"] == 1)
+            agent.served.stop()
+            with pytest.raises(LimitError, match="cannot be asked what became of it"):
+                await sending
+
+
 async def test_a_silent_stream_is_asked_about_and_listened_to_again() -> None:
     with remote(silent_after=2) as agent:
         async with connected(agent, timeout_seconds=0.3) as connection:
