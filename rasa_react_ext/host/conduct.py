@@ -32,6 +32,7 @@ from rasa_react_ext.host.hooked_model import (
 from rasa_react_ext.host.journal import Journalled
 from rasa_react_ext.host.limit import budget_of, memory_limit, rules_of
 from rasa_react_ext.host.mcp.tool_turn import ToolTurn
+from rasa_react_ext.host.observe.asked_model import asked_model
 from rasa_react_ext.host.observe.fan import Fan
 from rasa_react_ext.host.observe.trace_file import TurnLabel
 from rasa_react_ext.host.own_execution import OwnExecution
@@ -264,4 +265,5 @@ def _label(
         flow=flow,
         step=step,
         user="" if came_back else agent_input.user_message,
+        model=asked_model(agent.llm_client),
     )

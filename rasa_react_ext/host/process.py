@@ -109,7 +109,7 @@ class Process:
     def watchers(self, label: TurnLabel) -> list[Observer]:
         """Who hears one agent turn, beside the tracker."""
         deployment = self._settings.deployment
-        watchers: list[Observer] = [Telemetry(label.agent, label.conversation)]
+        watchers: list[Observer] = [Telemetry(label.agent, label.conversation, label.model)]
         if deployment.trace_folder:
             full = deployment.trace_content == "full"
             watchers.append(TraceFile(Path(deployment.trace_folder), label, full=full))

@@ -40,6 +40,12 @@ class ExternalWatch:
         self._span = span
         self._record = record
         self._in_background = False
+        self._failure = ""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The class of its failure, where it failed."""
+        return {"error.type": self._failure} if self._failure else {}
 
     def asked(self) -> None:
         """The message goes out to the agent."""
@@ -80,15 +86,19 @@ class ExternalWatch:
             self._record = None
         self._span.set_attribute("rasa_react_ext.outcome", outcome)
         if failed:
-            self._span.set_status(Status(StatusCode.ERROR, outcome))
+            self._mark(outcome)
         self._close(self._shown_outcome(outcome, failed=failed), reason)
 
     def broke(self, error: BaseException) -> None:
         """It was cancelled from outside, or a fault ended it."""
         kind = type(error).__name__
+        self._mark(kind)
+        self._close("failed" if isinstance(error, Exception) else "cancelled", kind)
+
+    def _mark(self, kind: str) -> None:
+        self._failure = kind
         self._span.set_attribute("error.type", kind)
         self._span.set_status(Status(StatusCode.ERROR, kind))
-        self._close("failed" if isinstance(error, Exception) else "cancelled", kind)
 
     def _shown_outcome(self, outcome: str, *, failed: bool) -> str:
         if failed:
@@ -142,7 +152,8 @@ def external_turn(
             raise
         finally:
             took = time.monotonic() - started
-            _time.record(took, {"gen_ai.operation.name": _OPERATION, "gen_ai.agent.name": agent})
+            names = {"gen_ai.operation.name": _OPERATION, "gen_ai.agent.name": agent}
+            _time.record(took, {**names, **watch.attributes})
 
 
 @contextmanager

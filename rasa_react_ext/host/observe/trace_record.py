@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rasa_react_ext.host.observe.asked_model import UNKNOWN, AskedModel
 from rasa_react_ext.host.observe.trace_path import trace_path
 
 __all__ = ["HIDDEN", "SHORT", "TraceRecord", "TurnLabel", "is_secret"]
@@ -38,6 +39,7 @@ class TurnLabel:
         flow: Flow that called it.
         step: Step of that flow.
         user: What the user said.
+        model: What the agent asks; of no line, but of the spans.
     """
 
     conversation: str
@@ -46,6 +48,7 @@ class TurnLabel:
     flow: str
     step: str
     user: str
+    model: AskedModel = UNKNOWN
 
 
 class TraceRecord:

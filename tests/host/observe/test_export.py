@@ -79,6 +79,9 @@ def _check_agent_spans(collected: Collected) -> None:
     }
     chats = [span for span in collected.spans if span.name.startswith("chat ")]
     assert len(chats) == 3
+    for span in chats:
+        names = {attribute.key for attribute in span.attributes}
+        assert names >= {"gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model"}
     for span in (*tools, *chats):
         assert (span.trace_id, span.parent_span_id) == (run.trace_id, run.span_id)
         assert span.end_time_unix_nano >= span.start_time_unix_nano

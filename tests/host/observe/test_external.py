@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from rasa_react_ext.host.observe import external
 from rasa_react_ext.host.observe.external import ExternalWatch, external_after_turn, external_turn
 from rasa_react_ext.host.observe.trace_path import trace_path
 from rasa_react_ext.host.observe.trace_record import TraceRecord, TurnLabel
@@ -65,6 +68,25 @@ def test_a_turn_that_leaves_a_task_at_work_ends_as_background(
         watch.went_on("task-1")
         watch.ended(status, failed=failed)
     assert _lines(tmp_path)[-1]["outcome"] == shown
+
+
+@pytest.mark.parametrize(
+    ("status", "failed", "more"),
+    [("completed", False, {}), ("fatal_error", True, {"error.type": "fatal_error"})],
+)
+def test_a_turn_is_timed_and_a_failed_one_bears_its_class_and_no_words(
+    monkeypatch: pytest.MonkeyPatch, status: str, failed: bool, more: dict[str, str]
+) -> None:
+    reader = InMemoryMetricReader()
+    meter = MeterProvider(metric_readers=[reader]).get_meter("test")
+    monkeypatch.setattr(external, "_time", meter.create_histogram("time"))
+    with external_turn("broker", "anna") as watch:
+        watch.ended(status, failed=failed, reason="secret words")
+    data = json.loads(reader.get_metrics_data().to_json())
+    (metric,) = data["resource_metrics"][0]["scope_metrics"][0]["metrics"]
+    (point,) = metric["data"]["data_points"]
+    names = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "broker"}
+    assert (point["count"], point["attributes"]) == (1, {**names, **more})
 
 
 def test_what_is_not_worth_a_line_is_not_recorded(tmp_path: Path) -> None:
