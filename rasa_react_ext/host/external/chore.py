@@ -21,11 +21,12 @@ class Chores:
         self._agent = agent
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def start(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+    def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         """Begin; what it raises is logged."""
         task = asyncio.get_running_loop().create_task(work, name=f"{name} of {self._agent}")
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     async def finish(self) -> None:
         """Wait for what the running loop has begun, and stop what takes too long."""

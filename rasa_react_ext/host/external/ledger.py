@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 
     from rasa_react_ext.a2a_wire import Task
 
-__all__ = ["close", "frame_of", "keys_in", "new_key", "note_waiting", "tasks", "watch", "watched"]
+__all__ = [
+    "close",
+    "frame_of",
+    "keys_in",
+    "new_key",
+    "note",
+    "note_waiting",
+    "tasks",
+    "watch",
+    "watched",
+]
 
 WATCHED_AT_MOST = 50_000
 
@@ -73,15 +83,22 @@ async def note_waiting(conversation: str, agent: str, key: str, task: Task) -> s
         )
         return key
     fresh = key or new_key()
-    row = RemoteTask(
-        key=fresh,
-        conversation=conversation,
-        agent=agent,
-        task_id=task.id,
-        context_id=task.context_id,
+    await note(
+        RemoteTask(
+            key=fresh,
+            conversation=conversation,
+            agent=agent,
+            task_id=task.id,
+            context_id=task.context_id,
+        )
     )
-    await _quietly(lambda: tasks().add(row))
     return fresh
+
+
+async def note(row: RemoteTask) -> None:
+    """Note a task, so that it can be cancelled when its conversation does not know of it."""
+    watch(row.conversation)
+    await _quietly(lambda: tasks().add(row))
 
 
 async def close(key: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from rasa_react_ext.host.external.talk import remembered, take_talk
 from rasa_react_ext.host.external.teller import Teller, message_metadata, task_metadata
 from rasa_react_ext.host.observe.external import ExternalWatch
 from rasa_react_ext.host.stop import stoppable
+from rasa_react_ext.store import RemoteTask
 
 if TYPE_CHECKING:
     from rasa.agents.core.cancellation import CancellationToken
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Turn", "take_turn"]
 
+# A turn that waits for so long notes its task: nobody else would know it if it were killed.
+NOTED_AFTER_SECONDS = 1.0
 CANCELLED = "The turn was cancelled."
 _log = structlog.get_logger()
 
@@ -92,6 +96,8 @@ class Turn:
         self._key = self.talk.key
         self._pushes = False
         self._parked = False
+        self._noting: asyncio.Task[None] | None = None
+        self._soon: asyncio.TimerHandle | None = None
 
     def resume(self, key: str) -> None:
         """Take up a task whose end is closed by somebody else, after it is saved."""
@@ -121,10 +127,14 @@ class Turn:
         push = await self._push_target(message)
         self.watch.asked()
         sent = self.agent.connection.send(message, patience, push=push)
-        async with aclosing(sent) as updates:
-            output: AgentOutput | None = None
-            async for update in updates:
-                output = await self._take(update) or output
+        output: AgentOutput | None = None
+        try:
+            async with aclosing(sent) as updates:
+                async for update in updates:
+                    output = await self._take(update) or output
+        finally:
+            if self._soon is not None:
+                self._soon.cancel()
         assert output is not None, "an exchange ends with an outcome or an error"
         return output
 
@@ -132,11 +142,14 @@ class Turn:
         if isinstance(update, Accepted):
             self._task_id = update.task_id
             self.watch.accepted(update.task_id, update.context_id)
+            if not self._key:
+                loop = asyncio.get_running_loop()
+                self._soon = loop.call_later(NOTED_AFTER_SECONDS, self._note_running, update)
         elif isinstance(update, Progress):
             self.watch.said(update.text)
             await self.teller.tell(update)
         elif isinstance(update, Answered):
-            await ledger.close(self._key)
+            await self._close()
             self.watch.answered("message", message_text(update.message))
             return self.answered(update.message)
         elif isinstance(update, Settled):
@@ -152,16 +165,36 @@ class Turn:
         """Note whether the task is still open; then its outcome."""
         self.watch.answered(state.value, full_reply(task), task.id)
         if state.waits:
+            await self._noted()
             self._key = await ledger.note_waiting(
                 str(self.recipient or ""), self.agent.name, self._key, task
             )
         elif not self._parked:
-            await ledger.close(self._key)
+            await self._close()
         return self.settled(task, state)
 
     async def _lost(self, reason: str) -> AgentOutput:
-        await ledger.close(self._key)
+        await self._close()
         return self.failed(reason)
+
+    def _note_running(self, accepted: Accepted) -> None:
+        self._key = ledger.new_key()
+        row = RemoteTask(
+            key=self._key,
+            conversation=str(self.recipient or ""),
+            agent=self.agent.name,
+            task_id=accepted.task_id,
+            context_id=accepted.context_id,
+        )
+        self._noting = self.agent.chores.start(ledger.note(row), "note of a task")
+
+    async def _noted(self) -> None:
+        if self._noting is not None:
+            await asyncio.wait({self._noting})
+
+    async def _close(self) -> None:
+        await self._noted()
+        await ledger.close(self._key)
 
     # Outcomes
 
@@ -220,7 +253,7 @@ class Turn:
     async def cancelled(self) -> AgentOutput:
         """The user was faster: nothing is said, and the agent is told to stop."""
         self.abandon()
-        await ledger.close(self._key)
+        await self._close()
         if self.agent.settings.on_cancel == "end":
             reason = {AGENT_METADATA_CANCELLATION_REASON_KEY: CANCELLED}
             return self._output(AgentStatus.CANCELLED, text="", given=reason)

@@ -240,6 +240,34 @@ async def test_a_waiting_task_is_left_alone_during_a_digression(
     assert broker.done["cancelled"] == 0
 
 
+async def test_a_task_that_is_waited_for_is_noted_so_that_a_killed_worker_leaves_no_orphan(
+    trading: Project, broker: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rasa_react_ext.host.external import ledger, turn
+
+    monkeypatch.setattr(turn, "NOTED_AFTER_SECONDS", 0.05)
+    async with loaded(trading) as agent:
+        talking = asyncio.create_task(says(agent, "start trade wait"))
+        async with asyncio.timeout(20):
+            while not (noted := await ledger.tasks().open_of("anna")):
+                await asyncio.sleep(0.02)
+        assert [(row.agent, bool(row.task_id)) for row in noted] == [("broker", True)]
+        broker.release()
+        assert (await talking)[-1] == "Come again."
+        assert await ledger.tasks().open_of("anna") == []
+
+
+async def test_a_turn_that_is_over_soon_writes_nothing(trading: Project, broker: Remote) -> None:
+    from rasa_react_ext.host.external import ledger
+
+    ledger.watched.clear()
+    async with loaded(trading) as agent:
+        assert await says(agent, "start trade echo Bought.") == ["Bought.", "Come again."]
+        assert await ledger.tasks().open() == []
+        assert "anna" not in ledger.watched
+    assert broker.done == {"echo": 1}
+
+
 async def test_tasks_closed_long_ago_are_forgotten_without_the_channel_too(
     trading: Project, broker: Remote
 ) -> None:
