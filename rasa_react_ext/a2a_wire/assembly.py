@@ -16,6 +16,7 @@ from a2a.types import (
     TaskStatusUpdateEvent,
 )
 
+from rasa_react_ext.a2a_wire.clean import clean
 from rasa_react_ext.a2a_wire.state import State, read_state
 
 __all__ = ["Assembly"]
@@ -43,8 +44,10 @@ class Assembly:
     def add(self, response: StreamResponse) -> bool:
         """Take one event; True if it may have changed something.
 
-        Events of another task, and all but a whole task after the end, are left out.
+        Events of another task, and all but a whole task after the end, are left out. The
+        event itself loses the characters that no database holds.
         """
+        clean(response)
         if response.HasField("message"):
             self.message = response.message
             return True
@@ -58,6 +61,7 @@ class Assembly:
 
     def replace(self, task: Task) -> bool:
         """Take a whole task; an older state never takes the place of an end."""
+        task = clean(task)
         if self._foreign(task.id) or (self.state.ended and not read_state(task.status.state).ended):
             return False
         whole = Task()

@@ -16,6 +16,8 @@ from a2a.types import Message, Part, Role, StreamResponse, Task, TaskState, Task
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from pydantic import ValidationError
 
+from rasa_react_ext.a2a_wire.clean import clean_json
+
 __all__ = ["failed_task", "read_push", "task_body"]
 
 _WRAPPED = ("task", "statusUpdate", "artifactUpdate", "message")
@@ -42,7 +44,7 @@ def read_push(body: str | bytes) -> StreamResponse:
         ValueError: It holds no event; the text says what was found.
     """
     try:
-        return _event(json.loads(body))
+        return _event(clean_json(json.loads(body)))
     except (ParseError, ValidationError, RecursionError) as error:
         raise ValueError(f"the event does not follow the protocol ({error})") from error
 

@@ -16,7 +16,7 @@ from sanic import Blueprint, Sanic
 from sanic.request import Request
 from sanic.response import HTTPResponse, empty, json
 
-from rasa_react_ext.a2a_wire import read_push
+from rasa_react_ext.a2a_wire import clean_text, read_push
 from rasa_react_ext.explain.setting import refusal
 from rasa_react_ext.host import process
 from rasa_react_ext.host.external import ledger
@@ -183,7 +183,7 @@ class TaskUpdates(InputChannel):
         if body is None:
             return empty(413)
         inbox = Inbox(process.current().database)
-        found = key or await inbox.key_of(_task_id(body))
+        found = clean_text(key) or await inbox.key_of(_task_id(body))
         acceptance = await inbox.accept(found, _secret(request), body)
         if acceptance is Acceptance.STORED and self._worker is not None:
             self._worker.wake()

@@ -11,6 +11,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from sqlalchemy import CursorResult
+from sqlalchemy.exc import StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 __all__ = ["WholeConnection"]
@@ -30,8 +31,15 @@ class WholeConnection(AsyncConnection):
         return await self._whole(super().start(is_ctxmanager))
 
     async def execute(self, *args: Any, **kwargs: Any) -> CursorResult[Any]:
-        """Run a statement; arguments and errors are those of the parent's."""
-        return await self._whole(super().execute(*args, **kwargs))
+        """Run a statement; arguments and errors are those of the parent's.
+
+        The text of an error does not repeat the values, which may be users' words.
+        """
+        try:
+            return await self._whole(super().execute(*args, **kwargs))
+        except StatementError as error:
+            error.hide_parameters = True
+            raise
 
     async def rollback(self) -> None:
         """End the transaction and undo what it did."""

@@ -14,10 +14,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from rasa_react_ext.store.database import Database
 from rasa_react_ext.store.remote_schema import inbox, remote_task
+from rasa_react_ext.store.text import storable
 
 __all__ = ["Acceptance", "Inbox", "Report", "secret_hash"]
 
 MAX_ATTEMPTS = 20
+STUCK_ATTEMPTS = 5
 MAX_PAUSE_SECONDS = 60.0
 _EMPTY_HASH = hashlib.sha256(b"").hexdigest()
 
@@ -42,7 +44,7 @@ class Report:
 
 def secret_hash(secret: str) -> str:
     """What is stored of a secret."""
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def sent_body(dialect: str, key: str, body: bytes) -> Any:
@@ -150,11 +152,27 @@ class Inbox:
                 .values(
                     attempts=attempts,
                     next_at=time.time() + pause,
-                    error=error[:2000],
+                    error=storable(error, 2000),
                     done=attempts >= MAX_ATTEMPTS,
                 )
             )
         return attempts >= MAX_ATTEMPTS
+
+    async def is_stuck(self, key: str, since: float) -> bool:
+        """Whether a report about a task has failed again and again and was not applied since.
+
+        Args:
+            key: Our name of the task.
+            since: Reports that came earlier are left out, in seconds since the epoch.
+        """
+        query = sa.select(inbox.c.seq).where(
+            inbox.c.key == key,
+            inbox.c.error != "",
+            inbox.c.attempts >= STUCK_ATTEMPTS,
+            inbox.c.received_at >= since,
+        )
+        async with self._database.transaction() as connection:
+            return (await connection.execute(query.limit(1))).first() is not None
 
     async def counts(self) -> dict[str, int]:
         """Unread reports and dead letters."""

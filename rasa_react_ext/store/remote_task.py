@@ -176,10 +176,15 @@ class RemoteTasks:
                 .values(claimed_until=until)
             )
 
-    async def say(self, key: str, body: bytes) -> None:
-        """Put a report of our own into the inbox, as if the agent had sent it."""
+    async def say(self, key: str, body: bytes) -> bool:
+        """Put a report of our own into the inbox, as if the agent had sent it.
+
+        Returns:
+            False if the same report has been put there before.
+        """
         async with self._database.transaction() as connection:
-            await connection.execute(sent_body(connection.dialect.name, key, body))
+            result = await connection.execute(sent_body(connection.dialect.name, key, body))
+        return result.rowcount == 1
 
     async def forget_conversation(self, conversation: str) -> None:
         """Remove everything about one conversation."""

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from rasa_react_ext.store.database import Database
 from rasa_react_ext.store.served_schema import push_config, push_outbox, task
 from rasa_react_ext.store.served_turn import put_push_config
+from rasa_react_ext.store.text import storable
 
 __all__ = ["DuePush", "PushConfig", "ServedPushes"]
 
@@ -142,7 +143,7 @@ class ServedPushes:
             error: Why.
             retry_at: When to try again; None to give up.
         """
-        values: dict[str, Any] = {"last_error": error}
+        values: dict[str, Any] = {"last_error": storable(error, 2000)}
         values |= {"dead": True} if retry_at is None else {"next_at": retry_at}
         async with self._database.transaction() as connection:
             await connection.execute(

@@ -14,6 +14,7 @@ from a2a.types import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from google.protobuf.json_format import MessageToDict
 
 from rasa_react_ext.a2a_wire import Assembly, State, parts_text
 
@@ -111,3 +112,23 @@ def test_events_of_another_task_are_left_out() -> None:
 def test_a_message_is_kept_beside_the_task() -> None:
     message = new_text_message("Which one?")
     assert fold(StreamResponse(message=message)).message == message
+
+
+def test_what_is_streamed_or_read_loses_the_characters_that_no_database_holds() -> None:
+    assembly = Assembly()
+    piece = chunk("a\x00b", task="t\x00")
+    piece.artifact_update.artifact.metadata["n\x00"] = ["w\x00", 1.0]
+    piece.artifact_update.artifact.extensions.append("e\x00")
+    piece.artifact_update.artifact.parts.append(Part(raw=b"\x00"))
+    assembly.add(piece)
+    artifact = assembly.task.artifacts[0]
+    assert assembly.task.id == "t"
+    assert [part.text for part in artifact.parts] == ["ab", ""]
+    assert artifact.parts[1].raw == b"\x00"
+    assert MessageToDict(artifact.metadata) == {"n": ["w", 1.0]}
+    assert list(artifact.extensions) == ["e"]
+    assembly.replace(Task(id="t", status=TaskStatus(message=new_text_message("c\x00"))))
+    assert assembly.task.status.message.parts[0].text == "c"
+    assembly.add(StreamResponse(message=new_text_message("d\x00")))
+    assert assembly.message is not None
+    assert assembly.message.parts[0].text == "d"

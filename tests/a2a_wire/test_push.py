@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rasa_react_ext.a2a_wire import read_push, read_state
+from rasa_react_ext.a2a_wire import data_of, read_push, read_state
 
 CURRENT_TASK = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}
 ARTIFACT = {"artifactId": "a", "parts": [{"text": "x"}]}
@@ -68,3 +68,22 @@ def test_every_form_of_an_artifact_is_read(body: dict[str, Any]) -> None:
 def test_anything_else_is_refused(body: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_push(body)
+
+
+def test_characters_that_no_database_holds_are_left_out_wherever_they_stand() -> None:
+    message = {
+        "messageId": "m\x00",
+        "role": "ROLE_AGENT",
+        "parts": [{"text": "a\x00b\ud800"}, {"data": {"k\x00": ["v\x00"]}}],
+        "metadata": {"n\x00": "w\x00"},
+    }
+    status = {"state": "TASK_STATE_WORKING", "message": message}
+    body = json.dumps({"task": {"id": "t\x00", "contextId": "c\x00", "status": status}})
+    task = read_push(body).task
+    said = task.status.message
+    assert (task.id, task.context_id, said.message_id) == ("t", "c", "m")
+    assert said.parts[0].text == "ab"
+    assert data_of(said.parts[1]) == {"k": ["v"]}
+    assert dict(said.metadata) == {"n": "w"}
+    older = {"kind": "task", "id": "t\x00", "contextId": "c", "status": {"state": "working"}}
+    assert read_push(json.dumps(older)).task.id == "t"

@@ -17,6 +17,7 @@ from rasa_react_ext.store import (
     RemoteTasks,
     secret_hash,
 )
+from rasa_react_ext.store.database import StoreError
 from rasa_react_ext.store.inbox import MAX_ATTEMPTS
 
 
@@ -146,3 +147,34 @@ async def test_a_conversation_and_old_tasks_are_forgotten(database: Database) ->
     assert changed is not None
     assert again is not None
     assert (again.said, again.snapshot, again.conversation) == ("half done", b"x", "bert")
+
+
+async def test_a_report_that_fails_with_any_text_ends_as_a_dead_letter(database: Database) -> None:
+    await RemoteTasks(database).add(task())
+    inbox = Inbox(database)
+    await inbox.accept("k", "s", b"one")
+    (report,) = await inbox.unread("k")
+    begun = time.time()
+    stuck = [await inbox.is_stuck("k", begun - 5)]
+    for _ in range(MAX_ATTEMPTS):
+        await inbox.failed("k", report.seq, "Error: \x00\ud800 said")
+        stuck.append(await inbox.is_stuck("k", begun - 5))
+    assert stuck == [False] * 5 + [True] * 16
+    assert not await inbox.is_stuck("k", time.time() + 5)
+    (letter,) = await DeadLetters(database).list()
+    assert letter.error == "Error:  said"
+
+
+async def test_the_error_of_a_statement_does_not_repeat_its_values(database: Database) -> None:
+    tasks = RemoteTasks(database)
+    await tasks.add(task(said="words of a user"))
+    with pytest.raises(StoreError) as refused:
+        await tasks.add(task(said="words of a user"))
+    assert "words of a user" not in str(refused.value)
+
+
+async def test_a_report_of_our_own_is_stored_once(database: Database) -> None:
+    tasks = RemoteTasks(database)
+    await tasks.add(task())
+    assert [await tasks.say("k", b"end") for _ in range(2)] == [True, False]
+    assert await Inbox(database).accept("k", "\udcff", b"one") is Acceptance.REFUSED

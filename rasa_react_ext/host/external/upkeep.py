@@ -17,10 +17,12 @@ from rasa.shared.core.events import ConversationInactive, SessionEnded, UserUtte
 
 from rasa_react_ext.a2a_wire import Task, failed_task, read_state, task_body
 from rasa_react_ext.errors import PeerError
+from rasa_react_ext.host import process
 from rasa_react_ext.host.external import ledger
 from rasa_react_ext.host.external.apply import free_frame
 from rasa_react_ext.host.external.desk import Desk
 from rasa_react_ext.host.external.watch import agent_named, end_tasks
+from rasa_react_ext.store import Inbox
 
 if TYPE_CHECKING:
     from rasa.shared.core.trackers import DialogueStateTracker
@@ -60,11 +62,7 @@ class Upkeep:
             try:
                 await self.round()
             except Exception as error:  # noqa: BLE001 - the next round tries again
-                _log.warning(
-                    "rasa_react_ext.external.upkeep_failed",
-                    error=f"{type(error).__name__}: {error}",
-                    event_info="Open tasks of remote agents could not be looked after now.",
-                )
+                _note_failure(error)
 
     def stop(self) -> None:
         """Begin no further round."""
@@ -83,10 +81,17 @@ class Upkeep:
         tasks = ledger.tasks()
         for row in await tasks.unheard_since(time.time() - self._quiet):
             if await tasks.claim_check(row.key, row.checked_at):
-                await self._look_after(row)
+                await self._look_after_alone(row)
         if time.monotonic() - self._forgot_at > FORGET_EVERY_SECONDS:
             self._forgot_at = time.monotonic()
             await tasks.forget_old()
+
+    async def _look_after_alone(self, row: RemoteTask) -> None:
+        """Look after a task; what fails with it keeps nobody from looking after the others."""
+        try:
+            await self._look_after(row)
+        except Exception as error:  # noqa: BLE001 - it is looked after again when it is quiet
+            _note_failure(error)
 
     async def _look_after(self, row: RemoteTask) -> None:
         tracker = await self._desk.processor().tracker_store.retrieve(row.conversation)
@@ -100,6 +105,8 @@ class Upkeep:
             agent = agent_named(row.agent)
             if agent is not None:
                 await self._ask(agent, row)
+            elif row.deadline < time.time():
+                await self._give_up(row)
 
     async def _ask(self, agent: ExternalAgent, row: RemoteTask) -> None:
         """Read the task and treat it as a report; end it when its time is over."""
@@ -117,8 +124,34 @@ class Upkeep:
         elif overdue and not read_state(task.status.state).stopped:
             await agent.connection.cancel(row.task_id)
             task = failed_task(row.task_id, row.context_id, "The agent did not finish in time.")
-        await ledger.tasks().say(row.key, task_body(task))
+        new = await ledger.tasks().say(row.key, task_body(task))
         self._wake()
+        inbox = Inbox(process.current().database)
+        if overdue and await inbox.is_stuck(row.key, row.deadline if new else 0.0):
+            await self._give_up(row)
+
+    async def _give_up(self, row: RemoteTask) -> None:
+        """End a task whose end cannot be told; its conversation goes on without it."""
+        await free_frame(self._desk, row)
+        await end_tasks([row])
+        await ledger.tasks().close(row.key)
+        _log.error(
+            "rasa_react_ext.external.task_given_up",
+            agent_name=row.agent,
+            task_id=row.task_id,
+            event_info=(
+                f"A task of agent {row.agent!r} is past its time and its reports cannot be "
+                "applied: it was closed, and its conversation goes on without it."
+            ),
+        )
+
+
+def _note_failure(error: Exception) -> None:
+    _log.warning(
+        "rasa_react_ext.external.upkeep_failed",
+        error=f"{type(error).__name__}: {error}",
+        event_info="Open tasks of remote agents could not be looked after now.",
+    )
 
 
 async def _let_go(row: RemoteTask) -> None:

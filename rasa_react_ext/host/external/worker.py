@@ -9,7 +9,15 @@ from uuid import uuid4
 
 import structlog
 
-from rasa_react_ext.a2a_wire import Assembly, State, Task, message_text, read_push, read_state
+from rasa_react_ext.a2a_wire import (
+    Assembly,
+    State,
+    Task,
+    clean,
+    message_text,
+    read_push,
+    read_state,
+)
 from rasa_react_ext.errors import ExtensionError, PeerError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.external import ledger
@@ -239,7 +247,7 @@ async def _confirmed(agent: ExternalAgent, task: Task) -> Task:
             return task
         if current is None:
             return task
-        known = current
+        known = clean(current)
         if read_state(current.status.state).stopped:
             return current
     # The report told of a stop that is over: somebody has replied meanwhile.

@@ -366,6 +366,37 @@ async def test_d7_a_task_that_takes_too_long_is_cancelled_and_fails_the_flow(
         assert (await server.tracker()).stack.frames == []
 
 
+async def test_d7_a_task_past_its_time_is_ended_although_no_report_can_be_applied(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    project = backed(background_seconds=0.3)
+    async with served(project, port, quiet_seconds=0.2, upkeep_seconds=0.1) as server:
+        await server.says("start trade wait")
+        await statement(
+            "CREATE TRIGGER broken BEFORE UPDATE OF parked ON rasa_react_ext_remote_task "
+            "WHEN NOT NEW.closed BEGIN SELECT RAISE(ABORT, 'it is broken'); END"
+        )
+        # As if it had been tried for half a minute.
+        tried = "UPDATE rasa_react_ext_inbox SET attempts = 5, next_at = 0 WHERE error != ''"
+        async with asyncio.timeout(10):
+            while not await statement(tried):
+                await asyncio.sleep(0.02)
+        await counts(server)
+        server.phone.to("anna")
+        assert reporter.done["cancelled"] >= 1
+        assert not [said for said in await server.says("start trade echo Again.") if BUSY in said]
+
+
+async def test_d7_a_conversation_of_an_agent_that_is_gone_goes_on_when_its_time_is_over(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    async with served(backed(), port, quiet_seconds=0.2, upkeep_seconds=0.1) as server:
+        await server.says("start trade wait")
+        await statement("UPDATE rasa_react_ext_remote_task SET agent = 'gone', deadline = 1")
+        await counts(server)
+        assert not [said for said in await server.says("hello") if BUSY in said]
+
+
 async def test_d7_cancel_stops_a_conversations_tasks_while_no_turn_is_running(
     guarded: Server, reporter: Remote
 ) -> None:
@@ -433,6 +464,16 @@ async def test_d7_a_user_who_cancels_in_another_process_cancels_the_remote_task(
     ledger.watched.clear()
     await free.says("cancel it")
     await until(lambda: reporter.done["cancelled"] == 1)
+
+
+async def statement(text: str) -> int:
+    """Run a statement in the store; how many rows it changed."""
+    import sqlalchemy as sa
+
+    from rasa_react_ext.host import process
+
+    async with process.current().database.transaction() as connection:
+        return (await connection.execute(sa.text(text))).rowcount
 
 
 async def again(server: Server) -> None:
