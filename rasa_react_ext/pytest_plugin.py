@@ -123,10 +123,19 @@ def pytest_runtest_makereport(
     report: pytest.TestReport = outcome.get_result()
     if call.when == "call" and report.failed:
         for chat in item.stash.get(_CHATS, []):
-            report.sections.append(("conversation", chat.transcript or "nothing was said"))
+            _show(report, "conversation", chat.transcript or "nothing was said")
         for model in item.stash.get(_MODELS, []):
             if model.unmatched:
-                report.sections.append(("model requests without an answer", _missed(model)))
+                _show(report, "model requests without an answer", _missed(model))
+
+
+def _show(report: pytest.TestReport, title: str, text: str) -> None:
+    """Right below the traceback, before all that was captured."""
+    add = getattr(report.longrepr, "addsection", None)
+    if add is None:
+        report.sections.append((title, text))
+    else:
+        add(title, text, "-")
 
 
 def _missed(model: ServedModel) -> str:

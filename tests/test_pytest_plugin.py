@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -70,6 +71,8 @@ def test_the_page_test_passes_and_a_failing_one_shows_what_was_said(project: Pat
     (project / "tests" / "test_fails.py").write_text(FAILING)
     done = _pytest(project, "tests", "--ignore", "tests/recorded")
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    captured = done.stdout.find("- Captured ")
+    assert done.stdout.index("- conversation -") < (captured if captured > 0 else math.inf)
     shown = done.stdout.partition("- conversation -")[2]
     said = [
         "user   What is the price of Nordwind?",
