@@ -24,7 +24,15 @@ from rasa_react_ext.cli.failure import ExitCode
 from rasa_react_ext.cli.main import main
 from rasa_react_ext.cli.report import show
 
-PARTS = ("config.yml", "endpoints.yml", "credentials.yml", "domain.yml", "flows", "sub_agents")
+PARTS = (
+    "config.yml",
+    "endpoints.yml",
+    "credentials.yml",
+    "domain.yml",
+    "flows",
+    "sub_agents",
+    "actions",
+)
 SECONDS = 90
 
 
@@ -158,6 +166,28 @@ def test_the_file_of_variables_of_another_project_is_not_read(
     done = _check(sample, "--json", "--offline", PYTHONPATH=str(other / "site"))
     told = [finding["key"] for finding in json.loads(done.stdout)["findings"]]
     assert told == ["KEY_OF_ANOTHER"]
+
+
+def test_our_own_action_is_missed_where_the_projects_module_does_not_bring_it(
+    sample: Path,
+) -> None:
+    (sample / "actions/__init__.py").write_text("", encoding="utf-8")
+    told = json.loads(_check(sample, "--json", "--offline").stdout)["findings"]
+    assert [(finding["level"], finding["key"]) for finding in told] == [
+        ("error", "actions: action_sub_agent_status")
+    ]
+    assert "ActionSubAgentStatus from rasa_react_ext.actions" in told[0]["fix"]
+
+
+def test_an_import_that_fails_in_a_module_of_actions_is_told_where_it_stands(sample: Path) -> None:
+    text = "import os\nfrom rasa_sdk import Akt\n"
+    (sample / "actions/garden.py").write_text(text, encoding="utf-8")
+    done = _check(sample, "--json", "--offline")
+    assert done.stderr == ""
+    (told,) = json.loads(done.stdout)["findings"]
+    assert (told["file"], told["line"]) == ("actions/garden.py", 2)
+    assert "'Akt'" in told["problem"]
+    assert "endpoints.yml: action_endpoint: actions_module" in told["fix"]
 
 
 def _folder_of(package: str) -> Path:

@@ -20,6 +20,7 @@ from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.check import check_direct_calls, check_flows
 from rasa_react_ext.host.external.build import CHANNEL, build_external_agents
+from rasa_react_ext.host.inspection.action import check_actions
 from rasa_react_ext.host.inspection.channel import check_channels
 from rasa_react_ext.host.inspection.component import check_components
 from rasa_react_ext.host.inspection.direct_call import check_direct_tools
@@ -87,6 +88,7 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
             reach = (project.settings or Settings()).deployment.mcp_servers
             attempt(inspection, files, data[0], lambda: check_direct_calls(flows, reach))
         check_components(inspection, files.config)
+        check_actions(inspection, files)
         _validate(inspection, files, project, layout.domain)
         if project.endpoints is not None:
             look = _Look(inspection, files, project, project.endpoints, connect and not unset)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
@@ -18,6 +19,7 @@ from rasa.core.available_agents import (
     AgentMCPServerConfig,
 )
 from rasa.core.config.available_endpoints import MCPServerConfig
+from rasa.utils.endpoints import EndpointConfig
 
 from rasa_react_ext.explain.setting import nearest
 from rasa_react_ext.host.inspection.draft import NEAR, Draft, entry_name
@@ -74,6 +76,7 @@ _DOMAIN = frozenset(
     }
 )
 _FLOWS = frozenset({"flows", "nlu", "responses", "rules", "stories", "version"})
+_ACTION_ENDPOINT = set(signature(EndpointConfig).parameters) - {"kwargs"}
 _SERVER_KINDS = ("http", "https")
 _NO_ADDRESS = "http://unset.invalid/"
 
@@ -120,6 +123,8 @@ def _endpoints(draft: Draft) -> Source:
         for index, entry in enumerate(draft.at("mcp_servers") or ()):
             if isinstance(entry, dict):
                 _server(draft, ["mcp_servers", entry_name(entry, index)])
+        if draft.is_mapping(["action_endpoint"]):
+            draft.keys(["action_endpoint"], _ACTION_ENDPOINT, cutoff=NEAR, only=False)
         check_model_groups(draft)
         check_stores(draft)
     return draft.done()

@@ -58,10 +58,10 @@ CALLS = {
     "a misspelt parameter of a tool that is called": Broken(
         file=FLOW,
         old=ACTION,
-        new=call(inputs="{param: symboll, slot: appointment_day}"),
-        line="symboll",
-        key="mapping: input: symboll",
-        problem="no parameter 'symboll'",
+        new=call(inputs="{param: symbool, slot: appointment_day}"),
+        line="symbool",
+        key="mapping: input: symbool",
+        problem="no parameter 'symbool'",
         fix="'symbol'",
     ),
     "a parameter that a tool does not have": Broken(

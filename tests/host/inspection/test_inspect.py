@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.host.inspection.broken_action import ACTIONS
 from tests.host.inspection.broken_agent import AGENTS
 from tests.host.inspection.broken_call import CALLS
 from tests.host.inspection.broken_connection import CONNECTIONS
@@ -20,7 +21,7 @@ from tests.host.project import hosts_own_warnings
 Edit = Callable[[str, str, str], None]
 
 
-BROKEN = {**AGENTS, **CALLS, **CONNECTIONS, **FLOWS, **SLOTS}
+BROKEN = {**ACTIONS, **AGENTS, **CALLS, **CONNECTIONS, **FLOWS, **SLOTS}
 
 ALONE = {"an external agent that is called with exit_if", "a project that does not use us"}
 """Mistakes that bring others with them: a card is missing, what our policy allows is not."""

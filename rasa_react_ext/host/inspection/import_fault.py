@@ -1,0 +1,63 @@
+"""Where in a project's own code an import fails."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import rasa_react_ext
+
+__all__ = ["fault_of", "fault_words"]
+
+_OTHERS = (
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    str(Path(rasa_react_ext.__file__).parent),
+)
+"""Folders whose code is not the project's."""
+
+
+def fault_of(error: BaseException) -> tuple[str, int] | None:
+    """File and line of the project's code that an error comes from.
+
+    Args:
+        error: What an import raised.
+
+    Returns:
+        The file as it is named from the working directory; None where the import did not
+        reach any code of the project, so that the path itself is wrong.
+    """
+    for link in _chain(error):
+        if isinstance(link, SyntaxError) and link.filename and _is_own(link.filename):
+            return _from_here(link.filename), link.lineno or 1
+        for frame in reversed(traceback.extract_tb(link.__traceback__)):
+            if _is_own(frame.filename):
+                return _from_here(frame.filename), frame.lineno or 1
+    return None
+
+
+def fault_words(error: BaseException) -> str:
+    """What is wrong at that place."""
+    first = list(_chain(error))[-1]
+    words = first.msg if isinstance(first, SyntaxError) else str(first)
+    said = " ".join(words.split()) or type(first).__name__
+    return f"this cannot be imported: {said.rstrip('.')}."
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it was raised from."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def _is_own(file: str) -> bool:
+    path = Path(file)
+    return path.is_file() and not any(path.is_relative_to(folder) for folder in _OTHERS)
+
+
+def _from_here(file: str) -> str:
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
