@@ -1,7 +1,8 @@
 """The pytest plugin: fixtures for a trained assistant, its model and its servers.
 
 Loaded by pytest in every project of the environment, so it imports next to nothing until a
-fixture is used, all its names begin with `rasa_`, and a report is touched only where one was.
+fixture is used, all its names begin with `rasa_` (or `_rasa_`), and a report is touched only
+where one was.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ __all__ = [
     "rasa_model_server",
     "rasa_project",
     "rasa_serve",
-    "rasa_stage",
 ]
 
 _CHATS = pytest.StashKey["list[Chat]"]()
@@ -78,7 +78,7 @@ def rasa_serve() -> Iterator[Callable[[Any], str]]:
 
 
 @pytest.fixture(scope="session")
-def rasa_stage(
+def _rasa_stage(
     rasa_serve: Callable[[Any], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stage]:
     """Where assistants are trained and loaded; not for use in tests."""
@@ -90,7 +90,7 @@ def rasa_stage(
 
 @pytest.fixture
 def rasa_loaded(
-    rasa_stage: Stage,
+    _rasa_stage: Stage,
     rasa_project: Project,
     rasa_model_server: ServedModel,
     rasa_mcp_servers: Mapping[str, Any],
@@ -100,7 +100,7 @@ def rasa_loaded(
     Loaded anew where a folder of tests overrides the model or the servers.
     """
     url = rasa_model_server.base_url
-    return lambda: rasa_stage.chat(rasa_project, url, rasa_mcp_servers)
+    return lambda: _rasa_stage.chat(rasa_project, url, rasa_mcp_servers)
 
 
 @pytest.fixture

@@ -127,7 +127,6 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "rasa_model_server",
         "rasa_project",
         "rasa_serve",
-        "rasa_stage",
     ),
     "rasa_react_ext.store": (
         "Acceptance",
