@@ -102,7 +102,7 @@ def _health_route(
         try:
             numbers = await counts()
         except StoreError:
-            return JSONResponse({"status": "store unreachable"}, status_code=503)
+            return _unreachable()
         call: Call = request.scope[SCOPE_KEY]
         shown = numbers if settings.auth is None or call.authenticated else {}
         return JSONResponse({"status": "ok", **shown})
@@ -112,13 +112,21 @@ def _health_route(
 
 def _metrics_route(counts: Counts) -> Callable[[Request], Awaitable[Response]]:
     async def metrics(request: Request) -> Response:
+        try:
+            numbers = await counts()
+        except StoreError:
+            return _unreachable()
         lines = [
             f"rasa_react_ext_a2a_server_{name.replace('-', '_')} {value}"
-            for name, value in sorted((await counts()).items())
+            for name, value in sorted(numbers.items())
         ]
         return PlainTextResponse("\n".join(lines) + "\n")
 
     return metrics
+
+
+def _unreachable() -> Response:
+    return JSONResponse({"status": "store unreachable"}, status_code=503)
 
 
 async def _unknown(request: Request, error: Exception) -> Response:

@@ -28,6 +28,7 @@ from rasa_react_ext.host.external.worker import Worker
 from rasa_react_ext.host.observe.depth import Gauges, read_external
 from rasa_react_ext.host.refusal import refusing
 from rasa_react_ext.store import Acceptance, Inbox
+from rasa_react_ext.store.database import StoreError
 
 __all__ = ["TaskUpdates", "cancel"]
 
@@ -111,7 +112,10 @@ class TaskUpdates(InputChannel):
 
         @blueprint.get("/health")
         async def health(_: Request) -> HTTPResponse:
-            return json(await self._health())
+            try:
+                return json(await self._health())
+            except StoreError:
+                return json({"status": "store unreachable"}, status=503)
 
         @blueprint.listener("after_server_start")
         async def start(app: Sanic[Any, Any]) -> None:
@@ -183,8 +187,12 @@ class TaskUpdates(InputChannel):
         if body is None:
             return empty(413)
         inbox = Inbox(process.current().database)
-        found = clean_text(key) or await inbox.key_of(_task_id(body))
-        acceptance = await inbox.accept(found, _secret(request), body)
+        try:
+            found = clean_text(key) or await inbox.key_of(_task_id(body))
+            acceptance = await inbox.accept(found, _secret(request), body)
+        except StoreError:
+            # The agent may send it again; it was not stored.
+            return empty(503)
         if acceptance is Acceptance.STORED and self._worker is not None:
             self._worker.wake()
         return empty(_STATUS[acceptance])

@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from sqlalchemy import CursorResult
-from sqlalchemy.exc import StatementError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError, StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 __all__ = ["WholeConnection"]
@@ -27,8 +27,18 @@ class WholeConnection(AsyncConnection):
         self._begun: asyncio.Task[Any] | None = None
 
     async def start(self, is_ctxmanager: bool = False) -> AsyncConnection:
-        """Take a connection from the pool."""
-        return await self._whole(super().start(is_ctxmanager))
+        """Take a connection from the pool.
+
+        Raises:
+            SQLAlchemyError: None can be had, whatever the driver says of it.
+        """
+        try:
+            return await self._whole(super().start(is_ctxmanager))
+        except SQLAlchemyError:
+            raise
+        except Exception as error:
+            # PostgreSQL's driver lets its own errors and the system's out while it connects.
+            raise OperationalError(None, None, error) from error
 
     async def execute(self, *args: Any, **kwargs: Any) -> CursorResult[Any]:
         """Run a statement; arguments and errors are those of the parent's.
@@ -65,9 +75,14 @@ class WholeConnection(AsyncConnection):
         try:
             if keep:
                 await super().commit()
+        except OSError as error:
+            raise OperationalError(None, None, error) from error
         finally:
             await super().close()
 
     async def _whole(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         self._begun = asyncio.get_running_loop().create_task(work)
-        return await asyncio.shield(self._begun)
+        try:
+            return await asyncio.shield(self._begun)
+        except OSError as error:
+            raise OperationalError(None, None, error) from error

@@ -197,6 +197,16 @@ async def test_a_store_that_is_gone_makes_the_server_unhealthy(tmp_path: Any) ->
     assert "sqlite" not in str(refused).lower()
 
 
+async def test_a_database_that_refuses_connections_makes_the_server_unhealthy() -> None:
+    async with (
+        server("postgresql://root@127.0.0.1:1/x") as served,
+        httpx.AsyncClient(timeout=30) as http,
+    ):
+        answers = [await http.get(f"{served.url}/a2a/{name}") for name in ("health", "metrics")]
+    assert [answer.status_code for answer in answers] == [503, 503]
+    assert answers[0].json() == {"status": "store unreachable"}
+
+
 def _drop_tables(file: Path) -> None:
     with contextlib.closing(sqlite3.connect(file)) as store:
         names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'r%'"

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.store import Database, Journal, JournalEntry
-from rasa_react_ext.store.database import store_url
+from rasa_react_ext.store.database import StoreError, store_url
 from rasa_react_ext.store.migration import VERSION_TABLE
 from rasa_react_ext.store.schema import metadata
 
@@ -226,3 +226,25 @@ async def test_closing_waits_for_whoever_is_in_the_middle_of_a_transaction(tmp_p
         leave.set()
         await closing_it
     assert working.done()
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://root@127.0.0.1:1/x", "postgresql://root@nowhere.invalid/x"]
+)
+async def test_a_database_that_cannot_be_reached_is_an_error_of_the_store(address: str) -> None:
+    database = Database(address)
+    with pytest.raises(StoreError):
+        async with database.transaction():
+            pass
+    await database.aclose()
+
+
+async def test_a_database_that_lets_nobody_in_is_an_error_of_the_store(
+    postgresql: tuple[str, int],
+) -> None:
+    host, port = postgresql
+    database = Database(f"postgresql://root@{host}:{port}/no_such_database")
+    with pytest.raises(StoreError, match="no_such_database"):
+        async with database.transaction():
+            pass
+    await database.aclose()

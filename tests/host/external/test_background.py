@@ -476,6 +476,27 @@ async def statement(text: str) -> int:
         return (await connection.execute(sa.text(text))).rowcount
 
 
+async def test_without_its_store_the_channel_says_that_it_is_not_there(
+    guarded: Server, reporter: Remote
+) -> None:
+    from rasa_react_ext.host import process
+    from rasa_react_ext.store import Database
+
+    await begin(guarded, reporter, "wait")
+    url, secret = push_of(reporter)
+    current = process.current()
+    kept, current._database = current.database, Database("postgresql://root@127.0.0.1:1/x")
+    try:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            health = await client.get(f"{guarded.url}/webhooks/task_updates/health")
+        assert (health.status_code, health.json()) == (503, {"status": "store unreachable"})
+        said = report(reporter, "WORKING", "Half done.")
+        assert await post(url, said, {"X-A2A-Notification-Token": secret}) == 503
+    finally:
+        current._database = kept
+    assert await post(url, said, {"X-A2A-Notification-Token": secret}) == 202
+
+
 async def again(server: Server) -> None:
     """Have all reports of the conversation applied once more, as after a crash."""
     import sqlalchemy as sa
