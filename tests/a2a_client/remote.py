@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import grpc
 import httpx
-from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
-from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.helpers import new_data_part, new_text_message, new_text_part, new_url_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
-from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
+from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import (
     BasePushNotificationSender,
@@ -41,16 +35,15 @@ from a2a.types import (
     Task,
     TaskState,
     TaskStatus,
-    a2a_pb2_grpc,
 )
 from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
 
-from tests.mcp_pool.mcp_server import Asgi, Receive, Scope, Send, Served, free_port
+from tests.a2a_client.faulty import SLOW_SECONDS, Faulty
+from tests.mcp_pool.mcp_server import Asgi, Served
 
-__all__ = ["Remote", "grpc_remote", "remote"]
+__all__ = ["Remote", "handler_of", "remote"]
 
-SLOW_SECONDS = 30.0
 PREAMBLE = "start trade "
 """What stands before an order when the same words start a flow of the assistant."""
 
@@ -163,7 +156,7 @@ class Remote:
     def app(self) -> Asgi:
         """A new application without memory."""
         pusher = httpx.AsyncClient(trust_env=False)
-        self.handler = _handler(self, pusher)
+        self.handler = handler_of(self, pusher)
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -175,10 +168,10 @@ class Remote:
             *create_rest_routes(self.handler, path_prefix="/rpc", enable_v0_3_compat=True),
             *create_agent_card_routes(self.card()),
         ]
-        return _Faulty(self, Starlette(routes=routes, lifespan=lifespan))
+        return Faulty(self, Starlette(routes=routes, lifespan=lifespan))
 
 
-def _handler(remote: Remote, pusher: httpx.AsyncClient) -> DefaultRequestHandler:
+def handler_of(remote: Remote, pusher: httpx.AsyncClient) -> DefaultRequestHandler:
     configs = InMemoryPushNotificationConfigStore()
     return DefaultRequestHandler(
         agent_executor=_Worker(remote),
@@ -332,87 +325,6 @@ _ORDERS: dict[str, Callable[..., Any]] = {
 }
 
 
-class _Faulty:
-    """Stands before the application and does to requests what the test wants."""
-
-    def __init__(self, remote: Remote, app: Asgi) -> None:
-        self._remote = remote
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or pass on."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        remote = self._remote
-        headers = {key.decode(): value.decode() for key, value in scope["headers"]}
-        remote.headers.append(headers)
-        if not remote.knows(headers):
-            await _answer(send, 401, {"error": "who are you?"})
-        elif scope["path"] in remote.card_paths:
-            await _answer(send, 200, remote.card_json())
-        elif scope["path"].startswith("/.well-known"):
-            await _answer(send, 404, {})
-        else:
-            await self._faulty(scope, receive, send)
-
-    async def _faulty(self, scope: Scope, receive: Receive, send: Send) -> None:
-        remote = self._remote
-        event = await receive()
-        body = event.get("body", b"")
-        document = json.loads(body) if body.startswith(b"{") else {}
-        method = document.get("method", scope["path"])
-        if message := document.get("params", {}).get("message"):
-            remote.sent.append(message)
-            remote.configurations.append(document["params"].get("configuration", {}))
-        if remote.silent:
-            await _left(receive)
-            return
-        if remote.fail_next.get(method):
-            await _answer(send, remote.fail_next[method].pop(0), {})
-            return
-
-        given = False
-
-        async def again() -> Any:
-            nonlocal given
-            if not given:
-                given = True
-                return event
-            return await receive()
-
-        await self._app(scope, again, self._cutting(send) if "tream" in method else send)
-
-    def _cutting(self, send: Send) -> Send:
-        remote, events = self._remote, 0
-        cut, silent = remote.cut_after, remote.silent_after
-        remote.cut_after = remote.silent_after = None
-
-        async def cutting(event: Any) -> None:
-            nonlocal events
-            if event["type"] == "http.response.body" and b"data:" in event.get("body", b""):
-                events += 1
-                if cut is not None and events > cut:
-                    raise ConnectionError("cut")
-                if silent is not None and events > silent:
-                    await asyncio.sleep(SLOW_SECONDS)
-            await send(event)
-
-        return cutting
-
-
-async def _left(receive: Receive) -> None:
-    """Wait until the caller hangs up."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _answer(send: Send, status: int, content: Any) -> None:
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(content).encode()})
-
-
 @contextlib.contextmanager
 def remote(**settings: Any) -> Iterator[Remote]:
     """Serve an agent over HTTP."""
@@ -423,82 +335,3 @@ def remote(**settings: Any) -> Iterator[Remote]:
         yield agent
     finally:
         agent.served.stop()
-
-
-@contextlib.contextmanager
-def grpc_remote(**settings: Any) -> Iterator[Remote]:
-    """Serve an agent over gRPC, its card over HTTP."""
-    agent = Remote(binding="GRPC", grpc_port=free_port(), **settings)
-    with _grpc_server(agent), contextlib.ExitStack() as stack:
-        agent.served = agent.serve(lambda: _Faulty(agent, Starlette()))
-        agent.served.start()
-        stack.callback(agent.served.stop)
-        yield agent
-
-
-@contextlib.contextmanager
-def _grpc_server(agent: Remote) -> Iterator[None]:
-    started, stop = threading.Event(), asyncio.Event()
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    credentials = _credentials(agent)
-
-    async def serve() -> None:
-        agent.served = agent.serve(agent.app)
-        handler = _handler(agent, httpx.AsyncClient(trust_env=False))
-        server = grpc.aio.server(interceptors=[_Token(agent)])
-        a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
-        a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler), server)
-        address = f"127.0.0.1:{agent.grpc_port}"
-        if credentials is None:
-            server.add_insecure_port(address)
-        else:
-            server.add_secure_port(address, credentials)
-        await server.start()
-        loops.append(asyncio.get_running_loop())
-        started.set()
-        await stop.wait()
-        await handler.aclose()
-        await server.stop(0)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
-    thread.start()
-    assert started.wait(20)
-    try:
-        yield
-    finally:
-        loops[0].call_soon_threadsafe(stop.set)
-        thread.join(20)
-        assert not thread.is_alive()
-
-
-def _credentials(agent: Remote) -> grpc.ServerCredentials | None:
-    if agent.certificate is None:
-        return None
-    chain, key = (Path(file).read_bytes() for file in agent.certificate)
-    return grpc.ssl_server_credentials([(key, chain)])
-
-
-class _Token(grpc.aio.ServerInterceptor):
-    """Demands the token in the metadata of each call."""
-
-    def __init__(self, agent: Remote) -> None:
-        self._agent = agent
-
-    async def intercept_service(self, continuation: Any, details: Any) -> Any:
-        """Refuse calls without it."""
-        given = dict(details.invocation_metadata)
-        self._agent.headers.append(given)
-        if self._agent.knows(given):
-            return await continuation(details)
-
-        async def refuse(_: Any, context: Any) -> Any:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "who are you?")
-
-        async def refuse_stream(_: Any, context: Any) -> Any:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "who are you?")
-            yield
-
-        if "tream" in details.method:
-            return grpc.unary_stream_rpc_method_handler(refuse_stream)
-        return grpc.unary_unary_rpc_method_handler(refuse)

@@ -9,7 +9,8 @@ import pytest
 
 from rasa_react_ext.a2a_client.grpc_channel import target_of
 from rasa_react_ext.errors import PeerError
-from tests.a2a_client.remote import grpc_remote, remote
+from tests.a2a_client.grpc_remote import grpc_remote
+from tests.a2a_client.remote import remote
 from tests.a2a_client.scheme import Bearer, Token
 from tests.a2a_client.steps import connected, send, told
 

@@ -14,7 +14,8 @@ from rasa_react_ext.errors import (
     OutcomeUnknownError,
     PeerError,
 )
-from tests.a2a_client.remote import grpc_remote, remote
+from tests.a2a_client.grpc_remote import grpc_remote
+from tests.a2a_client.remote import remote
 from tests.a2a_client.steps import accepted, connected, send, told
 
 ORDERS = [

@@ -12,7 +12,8 @@ import pytest
 
 from rasa_react_ext.errors import ConnectionLostError, PeerError
 from tests.a2a_client.certificate import certificate
-from tests.a2a_client.remote import grpc_remote, remote
+from tests.a2a_client.grpc_remote import grpc_remote
+from tests.a2a_client.remote import remote
 from tests.a2a_client.scheme import Bearer
 from tests.a2a_client.steps import connected, send, told
 

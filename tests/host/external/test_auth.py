@@ -16,7 +16,8 @@ from rasa.shared.agents.auth.types import AgentAuthType
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.testing import ModelServer
 from tests.a2a_client.certificate import certificate
-from tests.a2a_client.remote import Remote, grpc_remote, remote
+from tests.a2a_client.grpc_remote import grpc_remote
+from tests.a2a_client.remote import Remote, remote
 from tests.a2a_client.token_endpoint import TokenEndpoint, token_endpoint
 from tests.host.external.words import COMMANDS, external, says
 from tests.host.project import Project, loaded

@@ -12,7 +12,8 @@ from google.protobuf.json_format import MessageToDict
 
 from rasa_react_ext.a2a_wire import data_of
 from rasa_react_ext.testing import ModelServer
-from tests.a2a_client.remote import Remote, grpc_remote
+from tests.a2a_client.grpc_remote import grpc_remote
+from tests.a2a_client.remote import Remote
 from tests.host.external.words import COMMANDS, external, says, texts
 from tests.host.project import Project, loaded
 
