@@ -37,13 +37,14 @@ class ConfigurationError(ExtensionError):
 
     Attributes:
         file: File the setting was read from, as the developer named it.
-        key: Dotted path of the key inside that file.
+        key: Dotted path of the key inside that file; empty where it is the whole file.
         problem: What is wrong with it.
         fix: What to write instead.
     """
 
     def __init__(self, *, file: str, key: str, problem: str, fix: str) -> None:
-        super().__init__(f"{file}: {key}: {problem} {fix}")
+        place = f"{file}: {key}" if key else file
+        super().__init__(f"{place}: {problem} {fix}".rstrip())
         self.file = file
         self.key = key
         self.problem = problem

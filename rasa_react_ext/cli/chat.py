@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from rasa_react_ext.cli.quiet import host_kept_quiet
 from rasa_react_ext.cli.screen import Screen
 from rasa_react_ext.cli.talk import converse, typed_lines
 from rasa_react_ext.compatibility import check_host
+from rasa_react_ext.errors import ConfigurationError
 
 __all__ = ["command"]
 
@@ -37,17 +39,44 @@ def command(model: Path, endpoints: Path, sub_agents: Path, sender: str) -> None
     Texts appear as they come, tools with a line each while they run, slots when they change.
     Uses the host's Python API; no server is started.
     """
+    archive = _archive(model)
+    _check_named("endpoints", endpoints, endpoints.is_file())
+    _check_named("sub_agents", sub_agents, sub_agents.is_dir())
     check_host()
     with host_kept_quiet():
-        asyncio.run(_chat(model, endpoints, sub_agents, sender))
+        asyncio.run(_chat(archive, endpoints, sub_agents, sender))
 
 
-async def _chat(model: Path, endpoints: Path, sub_agents: Path, sender: str) -> None:
+async def _chat(archive: Path, endpoints: Path, sub_agents: Path, sender: str) -> None:
     screen = Screen()
     screen.note("Loading the assistant …")
     from rasa_react_ext.host.terminal import loaded_session
 
     async with loaded_session(
-        model=model, endpoints=endpoints, sub_agents=sub_agents, view=screen, sender_id=sender
+        archive=archive, endpoints=endpoints, sub_agents=sub_agents, view=screen, sender_id=sender
     ) as session:
         await converse(session, screen, typed_lines(), typed=sys.stdin.isatty())
+
+
+def _archive(model: Path) -> Path:
+    """The archive itself, or the newest of the folder."""
+    if model.is_file():
+        return model
+    archives = sorted(model.glob("*.tar.gz"), key=lambda file: file.stat().st_mtime)
+    if not archives:
+        raise _refusal(
+            model, "model", "there is no trained model here.", "Train the assistant first."
+        )
+    return archives[-1]
+
+
+def _check_named(parameter: str, path: Path, is_there: bool) -> None:
+    """A project may lack what is looked for in its usual place, but not what somebody names."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    if not is_there and source is not ParameterSource.DEFAULT:
+        option = parameter.replace("_", "-")
+        raise _refusal(path, option, "it is not there.", f"Correct --{option}.")
+
+
+def _refusal(path: Path, option: str, problem: str, fix: str) -> ConfigurationError:
+    return ConfigurationError(file=str(path), key=option, problem=problem, fix=fix)

@@ -108,10 +108,52 @@ def test_ctrl_c_ends_with_its_code_and_without_a_traceback(sample: Sample) -> No
             process.kill()
 
 
-def test_a_missing_model_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["chat", "--model", str(tmp_path)]) == ExitCode.CONFIGURATION
+def test_a_missing_model_is_one_line_before_the_host_is_imported(tmp_path: Path) -> None:
+    done = _refused(tmp_path, ["--model", "nope"], imports=True)
+    assert "import time:" in done.stderr
+    assert " rasa.core" not in done.stderr
+    assert "nope: model: there is no trained model here. Train the assistant first." in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--endpoints", "--sub-agents"])
+def test_a_file_that_is_named_and_not_there_is_refused(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "a.tar.gz"
+    model.touch()
+    code = main(["chat", "--model", str(model), option, "nope"])
+    assert code == ExitCode.CONFIGURATION
     (line,) = capsys.readouterr().err.splitlines()
-    assert "there is no trained model here. Train the assistant first." in line
+    assert line.endswith(f"nope: {option.lstrip('-')}: it is not there. Correct {option}.")
+
+
+def test_a_mistake_in_a_file_is_no_fault_of_this_package(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "a.tar.gz").touch()
+    servers = "mcp_servers:\n  - name: rooms\n    type: http\n    url: ${ROOMS_URL}\n"
+    (tmp_path / "endpoints.yml").write_text(servers, encoding="utf-8")
+    done = _refused(tmp_path, [])
+    assert done.stderr == (
+        "Error: endpoints.yml:4: ROOMS_URL: the environment variable ROOMS_URL is not set. "
+        "Set ROOMS_URL, in the environment or in a file .env of the project.\n"
+    )
+
+
+def _refused(
+    folder: Path, arguments: list[str], *, imports: bool = False
+) -> subprocess.CompletedProcess[str]:
+    python = [sys.executable, *(["-X", "importtime"] if imports else [])]
+    done = subprocess.run(
+        [*python, "-m", "rasa_react_ext.cli", "chat", *arguments],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == ExitCode.CONFIGURATION
+    return done
 
 
 class Talk:

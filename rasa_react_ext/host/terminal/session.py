@@ -23,15 +23,17 @@ from rasa_react_ext.host import process
 from rasa_react_ext.host.agent import ReActAgent
 from rasa_react_ext.host.terminal.channel import Terminal, TerminalChannel, ToolWatcher
 from rasa_react_ext.host.terminal.progress import shown_slots
+from rasa_react_ext.host.terminal.refusal import Named, NotLoadedError, refusals_placed
 
 if TYPE_CHECKING:
     from rasa.shared.core.trackers import DialogueStateTracker
 
     from rasa_react_ext.host.terminal.view import View
 
-__all__ = ["Session", "conversing", "loaded_session"]
+__all__ = ["Session", "configure", "conversing", "loaded_session"]
 
 START = "/session_start"
+_OBSERVING = (("tracing", configure_backend_tracing),)
 Errors = Callable[[], Iterable[str]]
 
 
@@ -117,49 +119,55 @@ async def _missing() -> list[str]:
 
 @asynccontextmanager
 async def loaded_session(
-    *, model: Path, endpoints: Path, sub_agents: Path, view: View, sender_id: str
+    *, archive: Path, endpoints: Path, sub_agents: Path, view: View, sender_id: str
 ) -> AsyncGenerator[Session]:
     """Load a trained assistant and hold its connections while the block runs.
 
     Args:
-        model: Model archive, or a folder whose newest archive is taken.
+        archive: The model archive.
         endpoints: The endpoints file.
         sub_agents: Folder of the sub agents.
         view: Shows the conversation.
         sender_id: Name of the conversation.
 
     Raises:
-        ConfigurationError: There is no model, or the host cannot load it.
+        ConfigurationError: The host cannot load the model, or refuses one of the files.
+        PeerError: Something that the host needs cannot be reached.
+        HostError: The host has given up.
     """
-    archive = _archive(model)
     load_project_dotenv()
     configure_structlog(logging.CRITICAL)
-    Configuration.initialise_endpoints(endpoints)
-    if endpoints.is_file():  # noqa: ASYNC240 - before anything else runs
-        configure_backend_tracing(str(endpoints))
-    if sub_agents.is_dir():  # noqa: ASYNC240 - before anything else runs
-        Configuration.initialise_sub_agents(sub_agents)
-    settings = Configuration.get_instance()
     async with AgentsConnectionCleanup():
-        agent = await load_agent(
-            model_path=str(archive),
-            endpoints=settings.endpoints,
-            sub_agents=settings.available_agents,
-        )
-        if not agent.is_ready():
-            raise _refusal(model, "the host could not load it.", "Train again with this host.")
+        with refusals_placed(named := Named(endpoints=endpoints, sub_agents=sub_agents)):
+            configure(named)
+            settings = Configuration.get_instance()
+            agent = await load_agent(
+                model_path=str(archive),
+                endpoints=settings.endpoints,
+                sub_agents=settings.available_agents,
+            )
+            if not agent.is_ready():
+                raise NotLoadedError(str(archive))
         async with conversing(agent, Terminal(view), sender_id) as session:
             yield session
 
 
-def _archive(model: Path) -> Path:
-    if model.is_file():
-        return model
-    archives = sorted(model.glob("*.tar.gz"), key=lambda file: file.stat().st_mtime)
-    if not archives:
-        raise _refusal(model, "there is no trained model here.", "Train the assistant first.")
-    return archives[-1]
+def configure(named: Named) -> None:
+    """Let the host read the files, and send what it observes where they say.
 
-
-def _refusal(model: Path, problem: str, fix: str) -> ConfigurationError:
-    return ConfigurationError(file=str(model), key="model", problem=problem, fix=fix)
+    Args:
+        named: The files.
+    """
+    Configuration.initialise_endpoints(named.endpoints)
+    if named.sub_agents.is_dir():
+        Configuration.initialise_sub_agents(named.sub_agents)
+    for section, observe in _OBSERVING if named.endpoints.is_file() else ():
+        try:
+            observe(str(named.endpoints))
+        except KeyError as error:
+            raise ConfigurationError(
+                file=str(named.endpoints),
+                key=f"{section}: {error.args[0]}",
+                problem="this key is missing.",
+                fix="Write it.",
+            ) from error
