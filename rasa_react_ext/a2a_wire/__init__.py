@@ -9,7 +9,6 @@ from a2a.types import AgentCard, Artifact, Message, Part, StreamResponse, Task
 
 from rasa_react_ext.a2a_wire.assembly import Assembly
 from rasa_react_ext.a2a_wire.card import card_from_json, has_push, has_streaming, interface_urls
-from rasa_react_ext.a2a_wire.clean import clean, clean_text
 from rasa_react_ext.a2a_wire.part import (
     artifact_text,
     data_of,
@@ -34,8 +33,6 @@ __all__ = [
     "Task",
     "artifact_text",
     "card_from_json",
-    "clean",
-    "clean_text",
     "data_of",
     "failed_task",
     "file_of",

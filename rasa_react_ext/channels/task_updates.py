@@ -16,7 +16,8 @@ from sanic import Blueprint, Sanic
 from sanic.request import Request
 from sanic.response import HTTPResponse, empty, json
 
-from rasa_react_ext.a2a_wire import clean_text, read_push
+from rasa_react_ext.a2a_wire import read_push
+from rasa_react_ext.a2a_wire.clean import clean_text
 from rasa_react_ext.explain.setting import refusal
 from rasa_react_ext.host import process
 from rasa_react_ext.host.external import ledger

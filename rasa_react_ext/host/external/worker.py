@@ -9,15 +9,8 @@ from uuid import uuid4
 
 import structlog
 
-from rasa_react_ext.a2a_wire import (
-    Assembly,
-    State,
-    Task,
-    clean,
-    message_text,
-    read_push,
-    read_state,
-)
+from rasa_react_ext.a2a_wire import Assembly, State, Task, message_text, read_push, read_state
+from rasa_react_ext.a2a_wire.clean import clean
 from rasa_react_ext.errors import ExtensionError, PeerError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.external import ledger
