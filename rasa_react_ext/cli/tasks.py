@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -57,7 +58,9 @@ def show(store: str | None, as_json: bool, limit: int) -> None:
 @click.argument("task", metavar="ID")
 @store_option
 @click.option(
-    "--force", is_flag=True, help="Close a remote task here even if its agent cannot be told."
+    "--force",
+    is_flag=True,
+    help="End a remote task even if its agent cannot be told or its end cannot be applied.",
 )
 @click.option(
     "--wait",
@@ -65,13 +68,13 @@ def show(store: str | None, as_json: bool, limit: int) -> None:
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="Seconds in which a running server must have cancelled a served task.",
+    help="Seconds in which a running server must have ended the task.",
 )
 def cancel(task: str, store: str | None, force: bool, wait_seconds: float) -> int:
     """Cancel the open task ID, at its agent or in the running server.
 
     A task at an external agent is cancelled there, by the agent's definition in the project
-    in this folder. Exits with 1 when a served task has not ended in time.
+    in this folder. Exits with 1 when no running server has ended the task in time.
     """
     check_host()
     with host_kept_quiet(), lines_kept_quiet():
@@ -119,17 +122,23 @@ async def _cancel(task: str, store: str | None, *, force: bool, wait_seconds: fl
         if not remote and served is None:
             raise ExtensionError(f"There is no task {task!r}. `rasa-react tasks list` shows ids.")
         open_remote = [row for row in remote if not row.closed]
-        for row in open_remote:
-            await _cancel_remote(database, row, force=force)
+        ended = [
+            await _cancel_remote(database, row, force=force, wait_seconds=wait_seconds)
+            for row in open_remote
+        ]
         if served is not None and not served.ended:
             return await _cancel_served(database, task, wait_seconds)
     if not open_remote:
         raise ExtensionError(f"Task {task!r} has ended already.")
-    return ExitCode.DONE
+    return ExitCode.DONE if all(ended) else ExitCode.FOUND
 
 
-async def _cancel_remote(database: Database, row: RemoteTask, *, force: bool) -> None:
+async def _cancel_remote(
+    database: Database, row: RemoteTask, *, force: bool, wait_seconds: float
+) -> bool:
+    """Cancel a task of an external agent; whether it is closed now."""
     from rasa_react_ext.host.external.operate import cancel_at_agent, end_remote_task
+    from rasa_react_ext.store import RemoteTasks
 
     try:
         if row.task_id:
@@ -137,9 +146,34 @@ async def _cancel_remote(database: Database, row: RemoteTask, *, force: bool) ->
     except ExtensionError as error:
         if not force:
             raise
-        click.echo(f"{error} Closed here all the same.", err=True)
+        click.echo(f"{error} It is ended here all the same.", err=True)
     await end_remote_task(database, row)
-    click.echo(f"Cancelled task {row.key} of agent {row.agent}.")
+    closed = await _is_closed(database, row, wait_seconds)
+    if not closed and force:
+        await RemoteTasks(database).expire(row.key)
+        closed = await _is_closed(database, row, wait_seconds)
+    if closed:
+        click.echo(f"Cancelled task {row.key} of agent {row.agent}.")
+    else:
+        click.echo(
+            f"Task {row.key} of agent {row.agent} is still open: no server has ended it within "
+            f"{wait_seconds:g} s. The next one that runs on this store will"
+            f"{'' if force else ', or do not wait for its report: --force'}.",
+            err=True,
+        )
+    return closed
+
+
+async def _is_closed(database: Database, row: RemoteTask, seconds: float) -> bool:
+    """Whether a task is closed, or is within some seconds."""
+    from rasa_react_ext.store import RemoteTasks
+
+    tasks, until = RemoteTasks(database), time.monotonic() + seconds
+    while (now := await tasks.get(row.key)) is not None and not now.closed:
+        if time.monotonic() >= until:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+    return True
 
 
 async def _cancel_served(database: Database, task: str, wait_seconds: float) -> int:

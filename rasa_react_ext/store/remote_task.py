@@ -131,6 +131,15 @@ class RemoteTasks:
         """Nothing is to be done about this task any more; what it says from now on is refused."""
         await self.update(key, closed=True)
 
+    async def expire(self, key: str) -> None:
+        """End a task's time, so that a server gives it up at its next look, whatever it reports."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                remote_task.update()
+                .where(remote_task.c.key == key, remote_task.c.closed.is_(False))
+                .values(deadline=0.0, checked_at=0.0)
+            )
+
     async def claim_check(self, key: str, seen_at: float) -> bool:
         """Take it upon this process to look after a task now; False if another one has."""
         async with self._database.transaction() as connection:

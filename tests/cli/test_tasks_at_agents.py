@@ -95,13 +95,19 @@ def test_a_task_that_waits_is_cancelled_at_its_agent_and_closed(
     assert _reports(store) == []
 
 
-def test_a_task_in_the_background_is_cancelled_and_its_conversation_will_hear_of_it(
-    broker: Remote, store: Path
+def test_a_task_in_the_background_stays_open_until_a_server_has_told_its_conversation(
+    broker: Remote, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _begin(broker, store, background=True)
-    assert _cancel("k") == 0
+    _begin(broker, store, background=True, deadline=9e9)
+    assert _cancel("k", "--wait", "0") == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == (
+        "Task k of agent broker is still open: no server has ended it within 0 s. The next one "
+        "that runs on this store will, or do not wait for its report: --force.\n"
+    )
     assert broker.done["cancelled"] == 1
-    assert not _row(store).closed
+    assert (_row(store).closed, _row(store).deadline) == (False, 9e9)
     (report,) = _reports(store)
     assert b"cancelled by an operator" in report.body
 
@@ -118,8 +124,20 @@ def test_an_agent_that_cannot_be_told_is_5_unless_forced(
     assert shown.err.count("\n") == 1
     assert not _row(store).closed
     assert _cancel("k", "--force") == 0
-    assert "Closed here all the same." in capsys.readouterr().err
+    assert "It is ended here all the same." in capsys.readouterr().err
     assert _row(store).closed
+
+
+def test_a_task_that_is_forced_is_ended_by_the_next_server_whatever_it_reports(
+    broker: Remote, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _begin(broker, store, background=True, deadline=9e9)
+    broker.fail_next["CancelTask"] = [503, 503, 503, 503]
+    assert _cancel("k", "--force", "--wait", "0") == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "is still open" in shown.err
+    assert (_row(store).deadline, _row(store).checked_at) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ async def cancel_at_agent(name: str, task_id: str) -> None:
 async def end_remote_task(database: Database, row: RemoteTask) -> None:
     """Close a task that was cancelled; a conversation that waits for it hears so.
 
-    A task in the background has a report of its end put into the inbox, so that a server
-    lets the conversation go on.
+    A task in the background has a report of its end put into the inbox: it stays open until
+    a server has let the conversation go on.
     """
     tasks = RemoteTasks(database)
     if row.background and not row.parked:

@@ -103,7 +103,9 @@ class Upkeep:
                 await free_frame(self._desk, row)
         elif row.background and not row.parked:
             agent = agent_named(row.agent)
-            if agent is not None:
+            if not row.deadline:  # an operator wants it to end, whatever it reports
+                await self._give_up(row)
+            elif agent is not None:
                 await self._ask(agent, row)
             elif row.deadline < time.time():
                 await self._give_up(row)
@@ -140,8 +142,8 @@ class Upkeep:
             agent_name=row.agent,
             task_id=row.task_id,
             event_info=(
-                f"A task of agent {row.agent!r} is past its time and its reports cannot be "
-                "applied: it was closed, and its conversation goes on without it."
+                f"A task of agent {row.agent!r} is past its time and its end could not be told: "
+                "it was closed, and its conversation goes on without it."
             ),
         )
 

@@ -397,6 +397,20 @@ async def test_d7_a_conversation_of_an_agent_that_is_gone_goes_on_when_its_time_
         assert not [said for said in await server.says("hello") if BUSY in said]
 
 
+async def test_d7_a_task_that_an_operator_ends_by_force_frees_its_conversation(
+    backed: Callable[..., Project], port: int, reporter: Remote
+) -> None:
+    from rasa_react_ext.host.external import ledger
+
+    async with served(backed(), port, upkeep_seconds=0.1) as server:
+        await server.says("start trade wait")
+        (row,) = await ledger.tasks().open()
+        await ledger.tasks().expire(row.key)
+        await counts(server)
+        assert reporter.done["cancelled"] == 1
+        assert not [said for said in await server.says("hello") if BUSY in said]
+
+
 async def test_d7_cancel_stops_a_conversations_tasks_while_no_turn_is_running(
     guarded: Server, reporter: Remote
 ) -> None:
