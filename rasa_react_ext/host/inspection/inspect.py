@@ -24,6 +24,7 @@ from rasa_react_ext.host.inspection.action import check_actions
 from rasa_react_ext.host.inspection.channel import check_channels
 from rasa_react_ext.host.inspection.component import check_components
 from rasa_react_ext.host.inspection.direct_call import check_direct_tools
+from rasa_react_ext.host.inspection.duplicate import check_duplicates
 from rasa_react_ext.host.inspection.files import Files, parts_of, read_files
 from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection
 from rasa_react_ext.host.inspection.layout import laid_out
@@ -72,7 +73,8 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
         Every finding, and each agent as it would run. Nothing is trained or loaded.
     """
     load_project_dotenv()
-    files, inspection = read_files(domain, data), Inspection()
+    inspection = Inspection()
+    files = check_duplicates(inspection, read_files(domain, data))
     check_written(inspection, files)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet(inspection, files))
