@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Iterator
 
 from rasa_react_ext.explain.setting import meant
+from rasa_react_ext.host.inspection.import_fault import fault_of
 
 __all__ = ["class_at"]
 
@@ -29,7 +30,9 @@ def class_at(path: str, base: type, known: Collection[str] = ()) -> tuple[type |
         near = {f"{module}.{name}" for name in _classes_in(module, base)}
         return None, f"{module} has no class {label!r}.", meant(path, {*near, *known})
     except Exception as error:  # noqa: BLE001 - a user's module may raise anything
-        return None, f"the class cannot be imported: {error}.", meant(path, known)
+        place = fault_of(error)
+        where = f" ({place[0]}, line {place[1]})" if place else ""
+        return None, f"the class cannot be imported: {error}{where}.", meant(path, known)
     if not isinstance(found, type):
         return None, "this is no class.", ""
     return found, "", path

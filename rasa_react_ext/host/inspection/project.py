@@ -29,6 +29,8 @@ from rasa_react_ext.host.binding import server_names
 from rasa_react_ext.host.external.build import CHANNEL as REPORT_CHANNEL
 from rasa_react_ext.host.external.build import external_names
 from rasa_react_ext.host.inspection.files import parts_of
+from rasa_react_ext.host.inspection.finding import Finding, Inspection
+from rasa_react_ext.host.inspection.import_fault import fault_of, fault_words
 from rasa_react_ext.host.inspection.mend import expanded, read_mending
 from rasa_react_ext.host.inspection.source import section
 from rasa_react_ext.host.inspection.written import policy_keys, unset_variables
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from rasa.shared.core.flows import FlowsList
 
     from rasa_react_ext.host.inspection.files import Files
-    from rasa_react_ext.host.inspection.finding import Inspection
     from rasa_react_ext.host.inspection.layout import Layout
     from rasa_react_ext.host.inspection.source import Source
 
@@ -60,6 +61,7 @@ __all__ = [
     "variables_filled_in",
 ]
 
+_IMPORT = "cannot be imported"
 _PLACEHOLDER = "http://unset.invalid/"
 _FILLED_IN = re.compile(re.escape(_PLACEHOLDER) + r"(\w*)")
 _OF_A_LIBRARY = "errors.pydantic.dev"
@@ -116,7 +118,10 @@ def note_refusal(inspection: Inspection, files: Files, file: str, error: BaseExc
         error: The error.
     """
     if isinstance(error, ConfigurationError):
-        inspection.add(files.refused(error), _QUOTED.findall(error.problem)[:1])
+        found, about = files.refused(error), _QUOTED.findall(error.problem)[:1]
+        inspection.add(_at_import(found, error) if _IMPORT in error.problem else found, about)
+    elif (place := fault_of(error)) and place in {(f.file, f.line) for f in inspection.findings}:
+        return  # an import that was told to fail, in the host's words
     elif not inspection.told(words := _words(error)):
         finding, cause = files.said(words, file), model_error(error)
         if isinstance(error, YamlValidationException) and error.validation_errors:
@@ -126,6 +131,19 @@ def note_refusal(inspection: Inspection, files: Files, file: str, error: BaseExc
             key = ": ".join(map(str, cause.errors()[0]["loc"])) or finding.key
             finding = replace(finding, key=key, problem=problem, fix=fix)
         inspection.add(finding)
+
+
+def _at_import(finding: Finding, error: BaseException) -> Finding:
+    """With the place where an import fails, if that is in the project's code and not the path."""
+    place = fault_of(error)
+    if place is None:
+        return finding
+    return Finding(
+        file=place[0],
+        line=place[1],
+        problem=fault_words(error),
+        fix=f"Correct it: {finding.file}: {finding.key} needs this file.",
+    )
 
 
 def _words(error: BaseException) -> str:
