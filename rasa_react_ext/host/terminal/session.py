@@ -16,6 +16,7 @@ from rasa.core.channels.channel import UserMessage
 from rasa.core.config.configuration import Configuration
 from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
 from rasa.tracing.backend_tracing_config import configure_backend_tracing
+from rasa.tracing.metrics_config import configure_metrics
 from rasa.utils.log_utils import configure_structlog
 
 from rasa_react_ext.errors import ConfigurationError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Session", "configure", "conversing", "loaded_session"]
 
 START = "/session_start"
-_OBSERVING = (("tracing", configure_backend_tracing),)
+_OBSERVING = (("tracing", configure_backend_tracing), ("metrics", configure_metrics))
 Errors = Callable[[], Iterable[str]]
 
 

@@ -15,6 +15,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
 )
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2_grpc import (
+    MetricsServiceServicer,
+    add_MetricsServiceServicer_to_server,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -103,7 +107,7 @@ def http_collector() -> Iterator[Collected]:
 
 @contextlib.contextmanager
 def grpc_collector() -> Iterator[Collected]:
-    """A collector of spans over gRPC, which the host's own tracing speaks."""
+    """A collector of spans and metrics over gRPC, which the host's own tracing speaks."""
     collected = Collected()
 
     class Service(TraceServiceServicer):  # type: ignore[misc] - generated code has no types
@@ -112,8 +116,15 @@ def grpc_collector() -> Iterator[Collected]:
             collected.raw += request.SerializeToString()
             return ExportTraceServiceResponse()
 
+    class Metrics(MetricsServiceServicer):  # type: ignore[misc] - generated code has no types
+        def Export(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+            collected.metrics.append(request)
+            collected.raw += request.SerializeToString()
+            return ExportMetricsServiceResponse()
+
     server = grpc.server(ThreadPoolExecutor(max_workers=2))
     add_TraceServiceServicer_to_server(Service(), server)
+    add_MetricsServiceServicer_to_server(Metrics(), server)
     collected.endpoint = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     try:

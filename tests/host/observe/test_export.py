@@ -18,6 +18,11 @@ from tests.host.observe.collector import Collected, grpc_collector, http_collect
 from tests.sample import Sample, running_sample
 
 SECONDS = 90
+METRICS = {
+    "gen_ai.client.operation.duration",
+    "gen_ai.client.token.usage",
+    "rasa_react_ext.tool.duration",
+}
 ASKED = "How is Nordwind doing?"
 
 
@@ -31,11 +36,7 @@ def test_spans_and_metrics_go_to_the_collector_that_the_environment_names(sample
     with http_collector() as collected:
         _talk(sample, {"OTEL_EXPORTER_OTLP_ENDPOINT": collected.endpoint})
     _check_agent_spans(collected)
-    assert collected.metric_names >= {
-        "gen_ai.client.operation.duration",
-        "gen_ai.client.token.usage",
-        "rasa_react_ext.tool.duration",
-    }
+    assert collected.metric_names >= METRICS
     _check_no_content(collected)
 
 
@@ -49,16 +50,17 @@ def test_nothing_is_set_up_when_the_environment_switches_it_off(
     assert trace.get_tracer_provider() is before
 
 
-def test_spans_join_the_hosts_trace_when_its_own_tracing_is_configured(
+def test_spans_join_the_hosts_trace_and_metrics_go_with_the_hosts_where_it_is_configured(
     sample: Sample, tmp_path: Path
 ) -> None:
     endpoints = tmp_path / "endpoints.yml"
     with grpc_collector() as collected:
         text = (ROOT / "endpoints.yml").read_text(encoding="utf-8")
-        tracing = f"tracing:\n  type: otlp\n  endpoint: {collected.endpoint}\n  insecure: true\n"
-        endpoints.write_text(f"{text}\n{tracing}", encoding="utf-8")
+        place = f"\n  type: otlp\n  endpoint: {collected.endpoint}\n  insecure: true\n"
+        endpoints.write_text(f"{text}\ntracing:{place}metrics:{place}", encoding="utf-8")
         _talk(sample, {}, "--endpoints", str(endpoints))
     _check_agent_spans(collected)
+    assert collected.metric_names >= METRICS
     (run,) = _named(collected, "invoke_agent stock_explorer")
     by_id = {span.span_id: span for span in collected.spans}
     above: list[str] = []

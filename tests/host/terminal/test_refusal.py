@@ -80,6 +80,7 @@ def test_files_in_order_are_read(named: Named) -> None:
         ("url:", "urk:", 9, "mcp_servers: rooms: urk", "Did you mean 'url'?"),
         (ENDPOINTS, "- 1\n", None, "", "Give it the form"),
         (ENDPOINTS, "tracing:\n  type: otlp\n", None, "tracing: endpoint", "Write it."),
+        (ENDPOINTS, "metrics:\n  type: otlp\n", None, "metrics: endpoint", "Write it."),
     ],
 )
 def test_a_mistake_in_the_endpoints_file_is_told_with_its_place(
