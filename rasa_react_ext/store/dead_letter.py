@@ -32,7 +32,8 @@ class DeadLetter:
         attempts: How often it was tried.
         error: Why it was given up on.
         since: When it came up, in seconds since the epoch.
-        closed: Whether its task takes no report any more, so that it cannot be replayed.
+        closed: Whether its task is over or forgotten; a report of such a task cannot be
+            replayed, a push can.
     """
 
     id: str
@@ -87,8 +88,8 @@ class DeadLetters:
             unknown = tuple(name for name in wished if name not in found)
             if unknown:
                 return Replay(queued=(), closed=(), unknown=unknown)
-            closed = tuple(name for name in wished if found[name].closed)
-            queued = tuple(name for name in wished if not found[name].closed)
+            closed = tuple(name for name in wished if _is_refused(found[name]))
+            queued = tuple(name for name in wished if name not in closed)
             await _requeue(connection, queued)
         return Replay(queued=queued, closed=closed, unknown=())
 
@@ -107,7 +108,12 @@ async def _all(connection: AsyncConnection, limit: int | None) -> list[DeadLette
         .limit(limit)
     )
     pushes = (
-        sa.select(push_outbox, task.c.conversation, task.c.caller)
+        sa.select(
+            push_outbox,
+            task.c.conversation,
+            task.c.caller,
+            sa.func.coalesce(task.c.ended, sa.true()).label("closed"),
+        )
         .outerjoin(task, task.c.task_id == push_outbox.c.task_id)
         .where(push_outbox.c.dead.is_(True))
         .order_by(push_outbox.c.id)
@@ -132,6 +138,10 @@ async def _requeue(connection: AsyncConnection, names: Collection[str]) -> None:
         await connection.execute(change.values(attempts=0, next_at=now, **values))
 
 
+def _is_refused(letter: DeadLetter) -> bool:
+    return letter.closed and letter.id.startswith(_INBOX)
+
+
 def _report(row: Any) -> DeadLetter:
     return DeadLetter(
         id=f"{_INBOX}-{row.seq}",
@@ -154,5 +164,5 @@ def _push(row: Any) -> DeadLetter:
         attempts=row.attempts,
         error=row.last_error,
         since=row.created_at,
-        closed=False,
+        closed=bool(row.closed),
     )

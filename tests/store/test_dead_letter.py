@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator
 
 import pytest
+import sqlalchemy as sa
 
 from rasa_react_ext.store import (
     Database,
@@ -17,6 +18,7 @@ from rasa_react_ext.store import (
     secret_hash,
 )
 from rasa_react_ext.store.inbox import MAX_ATTEMPTS
+from rasa_react_ext.store.served_schema import task as served_task
 from tests.store.served import serve_a_task
 
 
@@ -88,6 +90,20 @@ async def test_a_report_for_a_closed_task_stays_a_dead_letter(database: Database
     assert report.closed
     assert (await letters.replay(None)).closed == (report.id,)
     assert await Inbox(database).unread("k") == []
+
+
+async def test_a_push_of_a_task_that_has_ended_says_so_and_is_sent_again(
+    database: Database,
+) -> None:
+    await give_up_push(database)
+    letters = DeadLetters(database)
+    (push,) = await letters.list()
+    assert not push.closed
+    async with database.transaction() as connection:
+        await connection.execute(sa.update(served_task).values(ended=True))
+    (push,) = await letters.list()
+    assert push.closed
+    assert (await letters.replay(None)).queued == (push.id,)
 
 
 async def test_a_report_that_was_applied_after_a_failed_attempt_is_no_dead_letter(

@@ -218,6 +218,8 @@ class Worker:
         follows = row.held and state in {State.COMPLETED, State.INPUT_REQUIRED}
         if follows and await follow_up(self._desk, agent, row, task):
             return "followed_up"
+        if text := message_text(task.status.message):
+            await ledger.tasks().update(row.key, said=text, said_at=time.time())
         applied = await apply_outcome(self._desk, agent, row, task)
         if applied is Applied.GONE and not state.ended:
             await end_tasks([row])

@@ -147,6 +147,20 @@ async def test_d7_a_guarded_task_that_asks_back_is_answered_and_goes_on(
     assert reporter.done == {"later": 1, "CAD": 1}
 
 
+async def test_a_task_that_waits_is_listed_with_its_question(
+    guarded: Server, reporter: Remote
+) -> None:
+    from rasa_react_ext.host.external import ledger
+
+    await begin(guarded, reporter, "later ask")
+    reporter.release()
+    await heard(guarded, 2)
+    async with asyncio.timeout(10):
+        while not (rows := await ledger.tasks().open()) or rows[0].background:
+            await asyncio.sleep(0.02)
+    assert [(row.said, row.parked) for row in rows] == [("Which currency?", False)]
+
+
 async def test_d7_a_failed_task_ends_the_flow_once(guarded: Server, reporter: Remote) -> None:
     await begin(guarded, reporter, "later fail")
     reporter.release()
