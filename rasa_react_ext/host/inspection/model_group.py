@@ -1,4 +1,4 @@
-"""Checks on the model groups of endpoints.yml: keys, and names of providers.
+"""Checks on the model groups of endpoints.yml: keys, kinds of values, and names of providers.
 
 LiteLLM hands on what it does not know itself, so a key is wrong only where it is near to a
 known one.
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import litellm
 from litellm.router import Router
@@ -71,6 +71,7 @@ def check_model_groups(draft: Draft) -> None:
 
 def _check_model(draft: Draft, place: Sequence[str]) -> None:
     draft.keys(place, _usual_keys() | _keys(), cutoff=_CLOSE, only=False, usual=_usual_keys())
+    _check_values(draft, place)
     provider = draft.at(*place, "provider")
     known = _providers()
     if not isinstance(provider, str) or "${" in provider or provider in known:
@@ -79,6 +80,48 @@ def _check_model(draft: Draft, place: Sequence[str]) -> None:
     fix = nearest(provider, [near]) if near else "Write one that LiteLLM knows, such as openai."
     problem = f"there is no provider {provider!r}."
     draft.wrong_value([*place, "provider"], problem, fix, near or "openai")
+
+
+def _check_values(draft: Draft, place: Sequence[str]) -> None:
+    for key, value in dict(draft.at(*place)).items():
+        kind = _kinds().get(str(key))
+        if kind and not _fits(value, kind):
+            details = {"type": f"{kind}_type"}
+            draft.wrong_value([*place, str(key)], *explained(details), None)
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Whether a value can be meant; numbers in quotes and variables are left to who reads them."""
+    if isinstance(value, str):
+        return "${" in value or _is_word_for(value, kind)
+    if kind == "bool":
+        return value is None or isinstance(value, bool)
+    whole = kind == "float" or not isinstance(value, float) or value.is_integer()
+    return value is None or (
+        isinstance(value, int | float) and not isinstance(value, bool) and whole
+    )
+
+
+def _is_word_for(text: str, kind: str) -> bool:
+    if kind == "bool":
+        return text.lower() in {"true", "false"}
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """Parameters that every provider takes and that are a number, or true or false."""
+    kinds = dict.fromkeys(_RETRIES, "int") | {"timeout": "float"}
+    for name, parameter in inspect.signature(litellm.completion).parameters.items():
+        hint = parameter.annotation
+        types = {part for part in (get_args(hint) or (hint,)) if part is not type(None)}
+        if types and types <= {bool, int, float}:
+            kinds[name] = "float" if float in types else "int" if int in types else "bool"
+    return kinds
 
 
 def _providers() -> set[str]:

@@ -14,6 +14,7 @@ from tests.host.inspection.broken_agent import AGENTS
 from tests.host.inspection.broken_call import CALLS
 from tests.host.inspection.broken_connection import CONNECTIONS
 from tests.host.inspection.broken_flow import FLOWS
+from tests.host.inspection.broken_model import MODELS
 from tests.host.inspection.broken_slot import SLOTS
 from tests.host.inspection.broken_twice import TWICE
 from tests.host.inspection.mistake import ADVISER, AGENT, POLICY, REPORT, URL, template
@@ -22,7 +23,7 @@ from tests.host.project import hosts_own_warnings
 Edit = Callable[[str, str, str], None]
 
 
-BROKEN = {**ACTIONS, **AGENTS, **CALLS, **CONNECTIONS, **FLOWS, **SLOTS, **TWICE}
+BROKEN = {**ACTIONS, **AGENTS, **CALLS, **CONNECTIONS, **FLOWS, **MODELS, **SLOTS, **TWICE}
 
 ALONE = {"an external agent that is called with exit_if", "a project that does not use us"}
 """Mistakes that bring others with them: a card is missing, what our policy allows is not."""

@@ -20,6 +20,12 @@ GROUPS = """\
         model: llama
         api_base: http://localhost:8000/v1
         top_k: 20
+        temperature: 0
+        top_p: ${OPENAI_API_KEY}
+        n: "1"
+        max_tokens: 2.0
+        seed: null
+        parallel_tool_calls: false
         min_tokens: 3
         guided_json: {}
         extra_body: {anything: 1}
