@@ -20,13 +20,14 @@ from rasa_react_ext.a2a_server.call import SCOPE_KEY, Call, CallBuilder
 from rasa_react_ext.a2a_server.card import Cards, card_etag
 from rasa_react_ext.a2a_server.event_stream import streaming_plainly
 from rasa_react_ext.a2a_server.gate import Gate, RateLimit
-from rasa_react_ext.a2a_server.older import RpcDispatcher
+from rasa_react_ext.a2a_server.older import RpcDispatcher, waiting
 from rasa_react_ext.a2a_server.settings import ServerSettings
 from rasa_react_ext.errors import HostError
 from rasa_react_ext.store.database import StoreError
 
 __all__ = ["application"]
 
+OLDER_SEND = "/v1/message:send"
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 Counts = Callable[[], Awaitable[Mapping[str, float]]]
 
@@ -68,10 +69,14 @@ def _rest(handler: RequestHandler) -> list[BaseRoute]:
     """The HTTP+JSON routes; without those below a tenant's name, of which there are none."""
     routes = create_rest_routes(handler, context_builder=CallBuilder(), enable_v0_3_compat=True)
     return [
-        Route(route.path, streaming_plainly(route.endpoint), methods=list(route.methods or ()))
+        Route(route.path, streaming_plainly(_endpoint(route)), methods=list(route.methods or ()))
         for route in routes
         if isinstance(route, Route)
     ]
+
+
+def _endpoint(route: Route) -> Any:
+    return waiting(route.endpoint) if route.path == OLDER_SEND else route.endpoint
 
 
 def _card_route(settings: ServerSettings, cards: Cards) -> Callable[[Request], Awaitable[Response]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -12,17 +13,18 @@ import a2a.types.a2a_pb2_grpc as current
 import grpc
 import grpc.aio
 from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc as older
-from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.grpc_handler import (
     DefaultGrpcServerCallContextBuilder,
     GrpcHandler,
 )
 from a2a.server.request_handlers.request_handler import RequestHandler
+from a2a.utils.errors import VersionNotSupportedError
 
 from rasa_react_ext.a2a_server.auth import Authenticator
-from rasa_react_ext.a2a_server.call import SCOPE_KEY, Call, Caller
+from rasa_react_ext.a2a_server.call import SCOPE_KEY, VERSION_HEADER, Call, Caller
 from rasa_react_ext.a2a_server.gate import RateLimit
+from rasa_react_ext.a2a_server.older import OlderGrpcHandler
 from rasa_react_ext.a2a_server.settings import CHANNEL, GrpcSettings, ServerSettings
 from rasa_react_ext.errors import ConfigurationError
 
@@ -50,7 +52,7 @@ async def grpc_serving(
         options=[("grpc.max_receive_message_length", settings.max_body_bytes)],
     )
     current.add_A2AServiceServicer_to_server(GrpcHandler(handler, _Builder()), server)
-    older.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler, _Builder()), server)
+    older.add_A2AServiceServicer_to_server(OlderGrpcHandler(handler, _Builder()), server)
     _bind(server, settings.grpc)
     await server.start()
     try:
@@ -90,12 +92,29 @@ class _Builder(DefaultGrpcServerCallContextBuilder):
     """Puts the `Call` that the doorkeeper noted into the package's context."""
 
     def build(self, context: grpc.aio.ServicerContext[Any, Any]) -> ServerCallContext:
-        """The context of a call."""
+        """The context of a call.
+
+        Raises:
+            VersionNotSupportedError: The call names another version than its service speaks.
+        """
         built = super().build(context)
         call = _call.get()
+        for name, value in context.invocation_metadata() or ():
+            if name.lower() == VERSION_HEADER:
+                _check_version(str(value), call.protocol)
         built.state[SCOPE_KEY] = call
         built.user = Caller(call)
         return built
+
+
+def _check_version(asked: str, spoken: str) -> None:
+    """Refuse another version, as the package does over HTTP: the first number decides."""
+    number = re.fullmatch(r"\s*(\d+)(\.\d+)*\s*", asked)
+    if asked and (number is None or number[1] != spoken.partition(".")[0]):
+        raise VersionNotSupportedError(
+            f"A2A version {asked[:20]!r} is not supported by this service. "
+            f"Expected version {spoken!r}."
+        )
 
 
 def _refusal(code: grpc.StatusCode, text: str) -> Any:

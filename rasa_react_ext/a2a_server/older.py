@@ -1,10 +1,18 @@
-"""JSON-RPC with the protocol's own error codes in 0.3, and without inner texts in both."""
+"""What protocol 0.3 promises and the package does not keep.
+
+JSON-RPC with the protocol's own error codes in 0.3, and without inner texts in both; a send
+that waits for its answer over every binding, unless the caller says otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import grpc
+import grpc.aio
+from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.compat.v0_3.jsonrpc_adapter import JSONRPC03Adapter
 from a2a.server.context import ServerCallContext
 from a2a.server.jsonrpc_models import InternalError as RpcInternalError
@@ -17,11 +25,13 @@ from a2a.utils.constants import PROTOCOL_VERSION_0_3
 from a2a.utils.errors import A2AError
 from a2a.utils.version_validator import validate_version
 from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Message
 
 from rasa_react_ext.a2a_server.call import CallBuilder
 
-__all__ = ["RpcDispatcher"]
+__all__ = ["OlderGrpcHandler", "RpcDispatcher", "waiting"]
 
 TEXT_LIMIT = 500
 
@@ -78,6 +88,45 @@ class _Adapter(JSONRPC03Adapter):
         if isinstance(error, RpcInternalError):
             error = RpcInternalError()
         return super()._generate_error_response(request_id, error)
+
+
+class OlderGrpcHandler(CompatGrpcHandler):
+    """gRPC of 0.3; a message without configuration is waited for, as over JSON-RPC."""
+
+    async def SendMessage(  # noqa: N802 - the protocol's name
+        self, request: Any, context: grpc.aio.ServicerContext[Any, Any]
+    ) -> Any:
+        """Answer a message."""
+        if not request.HasField("configuration"):
+            request.configuration.blocking = True
+        return await super().SendMessage(request, context)
+
+
+def waiting(
+    endpoint: Callable[[Request], Awaitable[Response]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of 0.3's HTTP+JSON send, with the same: absent, the package reads false."""
+
+    async def send(request: Request) -> Response:
+        try:
+            document = json.loads(body := await request.body())
+        except ValueError:
+            return await endpoint(request)
+        if isinstance(document, dict) and document.get("configuration") is None:
+            body = json.dumps({**document, "configuration": {"blocking": True}}).encode()
+        return await endpoint(Request(request.scope, _whole(body, request)))
+
+    return send
+
+
+def _whole(body: bytes, request: Request) -> Callable[[], Awaitable[Message]]:
+    """What a request receives: this body, then whatever comes."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return messages.pop() if messages else await request.receive()
+
+    return receive
 
 
 async def _events(

@@ -12,6 +12,7 @@ import grpc.aio
 import pytest
 from a2a.client import Client, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientError
+from a2a.compat.v0_3 import a2a_v0_3_pb2, a2a_v0_3_pb2_grpc
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
@@ -72,6 +73,32 @@ async def test_a_conversation_over_grpc_is_the_same_task_over_http(
         parked = task_of(await send(made, "ask", context_id="d"))
         canceled = await made.cancel_task(CancelTaskRequest(id=parked.id))
         assert canceled.status.state == 5
+
+
+@pytest.mark.parametrize("version", ["9.9", "0.3", "x"])
+async def test_another_version_than_the_service_speaks_is_refused_over_grpc(
+    free_port: Callable[[], int], tmp_path: Path, version: str
+) -> None:
+    port = free_port()
+    async with (
+        server(str(tmp_path / "s.db"), grpc={"port": port}) as served,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        stub: Any = a2a_pb2_grpc.A2AServiceStub(channel)
+        older: Any = a2a_v0_3_pb2_grpc.A2AServiceStub(channel)
+        request = SendMessageRequest(message=message("hello", context_id="c"))
+        calls = [lambda to: stub.SendMessage(request, metadata=to)]
+        if version != "0.3":
+            old = a2a_v0_3_pb2.GetTaskRequest(name="tasks/t")
+            calls.append(lambda to: older.GetTask(old, metadata=to))
+        for call in calls:
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await call([("a2a-version", version)])
+            assert refused.value.code() is not grpc.StatusCode.NOT_FOUND
+            assert "is not supported" in str(refused.value.details())
+        assert served.bot.runs == []
+        await stub.SendMessage(request, metadata=[("a2a-version", "1.0")])
+        assert len(served.bot.runs) == 1
 
 
 async def test_callers_over_grpc_prove_who_they_are(

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import grpc.aio
+import httpx
 import pytest
+from a2a.compat.v0_3 import a2a_v0_3_pb2, a2a_v0_3_pb2_grpc
+from google.protobuf.json_format import ParseDict
 
 from tests.a2a_server.serving import Bot, rpc, server, state_of
 
@@ -149,6 +155,35 @@ async def test_a_send_that_does_not_wait_returns_its_task_at_once(store: str, ve
         async with asyncio.timeout(10):
             while not read or state_of(read["result"]) != "completed":
                 _, read = await rpc(served.url, "GetTask", {"id": task["id"]})
+
+
+async def test_a_send_of_the_older_protocol_waits_over_every_binding_unless_told_otherwise(
+    tmp_path: Path, free_port: Callable[[], int]
+) -> None:
+    port = free_port()
+    async with (
+        server(str(tmp_path / "s.db"), grpc={"port": port}) as served,
+        httpx.AsyncClient(base_url=served.url) as http,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        rpc_said = {"role": "user", "messageId": "m1", "parts": [{"kind": "text", "text": "hello"}]}
+        _, over_rpc = await rpc(served.url, "message/send", {"message": rpc_said}, version=None)
+        said = {"role": "ROLE_USER", "messageId": "m2", "content": [{"text": "hello"}]}
+        over_http = await http.post("/v1/message:send", json={"message": said})
+        stub: Any = a2a_v0_3_pb2_grpc.A2AServiceStub(channel)
+        request = ParseDict(
+            {"message": {**said, "messageId": "m3"}}, a2a_v0_3_pb2.SendMessageRequest()
+        )
+        over_grpc = await stub.SendMessage(request)
+        said = {**said, "messageId": "m4", "content": [{"text": "wait a"}]}
+        told = {"message": said, "configuration": {"blocking": False}}
+        at_once = await http.post("/v1/message:send", json=told)
+        served.bot.gates["a"].set()
+
+    assert state_of(over_rpc["result"]) == "completed"
+    assert over_http.json()["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert over_grpc.task.status.state == a2a_v0_3_pb2.TASK_STATE_COMPLETED
+    assert at_once.json()["task"]["status"]["state"] == "TASK_STATE_SUBMITTED"
 
 
 async def test_contexts_with_an_open_task_are_counted_and_limited(store: str) -> None:
