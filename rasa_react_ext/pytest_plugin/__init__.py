@@ -15,9 +15,9 @@ import pytest
 
 if TYPE_CHECKING:
     from rasa_react_ext.assistant import Project
+    from rasa_react_ext.pytest_plugin.stage import Stage
     from rasa_react_ext.testing import ServedModel
     from rasa_react_ext.testing.chat import Chat
-    from rasa_react_ext.testing.stage import Stage
 
 __all__ = [
     "pytest_runtest_makereport",
@@ -82,7 +82,7 @@ def _rasa_stage(
     rasa_serve: Callable[[Any], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stage]:
     """Where assistants are trained and loaded; not for use in tests."""
-    from rasa_react_ext.testing.stage import Stage
+    from rasa_react_ext.pytest_plugin.stage import Stage
 
     with Stage(tmp_path_factory.mktemp("rasa"), rasa_serve) as stage:
         yield stage
