@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from rasa_react_ext.store.database import Database
 from rasa_react_ext.store.inbox import sent_body
 from rasa_react_ext.store.remote_schema import inbox, remote_task
+from rasa_react_ext.store.text import storable
 
 __all__ = ["RemoteTask", "RemoteTasks"]
 
@@ -74,7 +75,7 @@ class RemoteTasks:
     async def add(self, task: RemoteTask) -> None:
         """Note a task; when this returns, the note survives a killed process."""
         now = time.time()
-        values = {name: getattr(task, name) for name in _FIELDS}
+        values = _storable({name: getattr(task, name) for name in _FIELDS})
         values |= {"created_at": now, "checked_at": now, "claimed_by": "", "claimed_until": 0.0}
         async with self._database.transaction() as connection:
             await connection.execute(remote_task.insert().values(**values))
@@ -124,7 +125,7 @@ class RemoteTasks:
             await connection.execute(
                 remote_task.update()
                 .where(remote_task.c.key == key)
-                .values(checked_at=time.time(), **values)
+                .values(checked_at=time.time(), **_storable(values))
             )
 
     async def close(self, key: str) -> None:
@@ -222,6 +223,13 @@ class RemoteTasks:
         )
         async with self._database.transaction() as connection:
             return [_read(row) for row in await connection.execute(query)]
+
+
+def _storable(values: dict[str, Any]) -> dict[str, Any]:
+    """Values as every database takes them: users and agents may say anything."""
+    return {
+        name: storable(value) if isinstance(value, str) else value for name, value in values.items()
+    }
 
 
 def _read(row: sa.Row[Any]) -> RemoteTask:

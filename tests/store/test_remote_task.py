@@ -178,3 +178,13 @@ async def test_a_report_of_our_own_is_stored_once(database: Database) -> None:
     await tasks.add(task())
     assert [await tasks.say("k", b"end") for _ in range(2)] == [True, False]
     assert await Inbox(database).accept("k", "\udcff", b"one") is Acceptance.REFUSED
+
+
+async def test_words_with_any_character_are_kept_without_those_that_no_database_holds(
+    database: Database,
+) -> None:
+    tasks = RemoteTasks(database)
+    await tasks.add(task(said="a\x00b"))
+    await tasks.update("k", held="c\x00\ud800d")
+    (kept,) = await tasks.open()
+    assert (kept.said, kept.held) == ("ab", "cd")
