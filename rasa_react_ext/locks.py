@@ -18,10 +18,9 @@ from rasa.core.lock import TicketLock
 from rasa.core.lock_store import LOCK_LIFETIME, LockError, LockStore
 from sqlalchemy.exc import SQLAlchemyError
 
-from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.refusal import refusing
 from rasa_react_ext.store import Database
-from rasa_react_ext.store.ticket import Ticket, Tickets
+from rasa_react_ext.store.ticket import Ticket, Tickets, check_lock_url
 
 if TYPE_CHECKING:
     from rasa.utils.endpoints import EndpointConfig
@@ -49,13 +48,7 @@ class PostgresLockStore(LockStore):
         """
         url = str(endpoint_config.url or "")
         with refusing():
-            if not url.startswith("postgres"):
-                raise ConfigurationError(
-                    file="endpoints.yml",
-                    key="lock_store: url",
-                    problem="PostgresLockStore needs a PostgreSQL database.",
-                    fix="Write postgresql://user:${PASSWORD}@host/name.",
-                )
+            check_lock_url(url)
             self._database = Database(url)
         self._tickets = Tickets(self._database)
 

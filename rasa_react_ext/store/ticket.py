@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.store.database import Database
 from rasa_react_ext.store.schema import metadata
 
-__all__ = ["Ticket", "Tickets", "ticket"]
+__all__ = ["Ticket", "Tickets", "check_lock_url", "ticket"]
 
 ticket = sa.Table(
     "rasa_react_ext_ticket",
@@ -89,3 +90,18 @@ class Tickets:
         """Leave the queue; the next one is first."""
         async with self._database.transaction() as connection:
             await connection.execute(_GIVE_BACK, {"id": held.id})
+
+
+def check_lock_url(url: str) -> None:
+    """Refuse an address that is not that of a PostgreSQL database.
+
+    Raises:
+        ConfigurationError: Names the key and what to write.
+    """
+    if not url.startswith("postgres"):
+        raise ConfigurationError(
+            file="endpoints.yml",
+            key="lock_store: url",
+            problem="PostgresLockStore needs a PostgreSQL database.",
+            fix="Write postgresql://user:${PASSWORD}@host/name.",
+        )

@@ -41,6 +41,7 @@ from rasa_react_ext.host.settings import (
     check_kinds,
     read_settings,
 )
+from rasa_react_ext.store.database import store_url
 
 if TYPE_CHECKING:
     from rasa.core.available_agents import AgentConfig
@@ -190,6 +191,7 @@ def read_project(inspection: Inspection, files: Files, layout: Layout, data: lis
     agents = _agents(inspection, files, layout)
     _check_served(inspection, files)
     flows, its_domain, importer = _flows_and_domain(inspection, files, layout.domain, data)
+    _check_sessions(inspection, files, its_domain)
     complete = not any(source.problem for source in files.agents.values())
     return Project(
         settings=_settings(inspection, files, agents if complete else None),
@@ -212,6 +214,7 @@ def _settings(
 
     def read(values: Any) -> Settings:
         settings = read_settings(values["config.yml"], values["endpoints.yml"])
+        store_url(settings.deployment.store.get_secret_value())
         settings.check_servers(server_names())
         if agents is not None:
             settings.check_agents(list(agents))
@@ -293,6 +296,25 @@ def _check_served(inspection: Inspection, files: Files) -> None:
             read_mending(entry, read, tell, lambda error: parts_of(error.key)[1:])
     if CHANNEL in values:
         attempt(inspection, files, files.endpoints.path, check_block)
+
+
+def _check_sessions(inspection: Inspection, files: Files, domain: Domain | None) -> None:
+    """What the domain must say where this assistant is served as an agent."""
+    served = CHANNEL in (files.credentials.values() or {})
+    if not served or domain is None or not files.domain:
+        return
+    if domain.session_config.start_session_after_expiry:
+        holders = [source for source in files.domain if "session_config" in (source.values() or {})]
+        source = (holders or files.domain)[0]
+        inspection.add(
+            Finding(
+                file=source.path,
+                line=source.line(["session_config"]),
+                key="session_config: start_session_after_expiry",
+                problem=f"{CHANNEL} needs sessions that go on after a pause.",
+                fix="Write start_session_after_expiry: false under session_config.",
+            )
+        )
 
 
 def _flows_and_domain(

@@ -12,9 +12,11 @@ from rasa.core.brokers.broker import EventBroker
 from rasa.core.lock_store import LockStore
 from rasa.core.tracker_stores.tracker_store import TrackerStore
 
+from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.explain.setting import explained, meant
 from rasa_react_ext.host.inspection.class_path import class_at
 from rasa_react_ext.host.inspection.draft import NEAR, Draft
+from rasa_react_ext.store.ticket import check_lock_url
 
 __all__ = ["KINDS", "check_stores"]
 
@@ -52,6 +54,8 @@ def check_stores(draft: Draft) -> None:
             continue
         if not isinstance(kind, str):
             draft.wrong_value(place, *explained({"type": "string_type"}), None)
+        elif kind == _OUR_LOCKS and section == "lock_store":
+            _check_our_locks(draft)
         elif "." in kind:
             ours = (_OUR_LOCKS,) if section == "lock_store" else ()
             _, problem, right = class_at(kind, base, ours)
@@ -63,6 +67,15 @@ def check_stores(draft: Draft) -> None:
             others = f"Write {', '.join(sorted(known))}, or the full name of a class of yours."
             problem = f"there is no {section.replace('_', ' ')} of this kind."
             draft.wrong_value(place, problem, _question(right) or others, right or None)
+
+
+def _check_our_locks(draft: Draft) -> None:
+    url = str(draft.at("lock_store", "url") or "")
+    try:
+        if not url.startswith("${"):
+            check_lock_url(url)
+    except ConfigurationError as error:
+        draft.wrong_value(["lock_store", "url"], error.problem, error.fix, None)
 
 
 def _question(right: str) -> str:

@@ -25,8 +25,14 @@ Edit = Callable[[str, str, str], None]
 
 BROKEN = {**ACTIONS, **AGENTS, **CALLS, **CONNECTIONS, **FLOWS, **MODELS, **SLOTS, **TWICE}
 
-ALONE = {"an external agent that is called with exit_if", "a project that does not use us"}
-"""Mistakes that bring others with them: a card is missing, what our policy allows is not."""
+ALONE = {
+    "an external agent that is called with exit_if",
+    "a project that does not use us",
+    "a wrong value of the server channel",
+    "a key of the server channel",
+}
+"""Mistakes that bring others with them: a card is missing, what our policy allows is not, and
+the sample's sessions do not go on after a pause."""
 
 
 @pytest.fixture
