@@ -134,6 +134,7 @@ class Database:
         engine = self._engines.pop(loop, None)
         self._migrating.pop(loop, None)
         self._opened.pop(loop, None)
+        self._forget_closed_loops()
         if engine is not None:
             await engine.dispose()
 

@@ -174,6 +174,20 @@ def test_a_loop_that_ended_without_closing_leaves_no_connection(tmp_path: Path) 
         assert not thread.is_alive()
 
 
+def test_closing_leaves_no_connection_of_a_loop_that_ended_before(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "agents.db"))
+    threads = threading.active_count()
+
+    async def use() -> None:
+        await Journal(database).entries("c", "a")
+
+    asyncio.run(use())
+    asyncio.run(database.aclose())
+    del database
+    gc.collect()
+    assert threading.active_count() == threads
+
+
 async def test_a_task_cancelled_in_a_statement_leaves_the_database_whole(tmp_path: Path) -> None:
     path = tmp_path / "agents.db"
     database = Database(str(path))

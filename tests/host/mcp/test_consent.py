@@ -252,8 +252,8 @@ def test_d5_words_of_other_scripts_count() -> None:
     [
         ({"confirm_question": "Shall I?"}, "{tool} and {arguments} must stand in it"),
         ({"confirm_question": "Shall I {tool}?"}, "{arguments} must stand in it"),
-        ({"confirm_yes": []}, "at least 1 item"),
-        ({"confirm": "always"}, "'destructive' or 'off'"),
+        ({"confirm_yes": []}, "at least one"),
+        ({"confirm": "always"}, "one of destructive, off"),
     ],
 )
 def test_d5_a_wrong_setting_is_refused(entry: dict[str, Any], says: str) -> None:
