@@ -40,6 +40,7 @@ BUSY_SECONDS = 10.0
 GRACE_SECONDS = 0.05
 # So long is somebody's transaction waited for when the database is closed.
 IN_USE_SECONDS = 5.0
+STOP_SECONDS = 1.0
 PAUSE_SECONDS = 0.02
 # Transactions are short: more at once wait for a moment instead of opening connections.
 CONNECTIONS = 5
@@ -134,7 +135,7 @@ class Database:
         engine = self._engines.pop(loop, None)
         self._migrating.pop(loop, None)
         self._opened.pop(loop, None)
-        self._forget_closed_loops()
+        await self._forget_closed_loops()
         if engine is not None:
             await engine.dispose()
 
@@ -166,8 +167,8 @@ class Database:
         loop = asyncio.get_running_loop()
         engine = self._engines.get(loop)
         if engine is None:
-            self._forget_closed_loops()
             engine = self._engines[loop] = self._open()
+            await self._forget_closed_loops()
         if not self._migrated:
             async with self._migrating.setdefault(loop, asyncio.Lock()):
                 if not self._migrated:
@@ -194,13 +195,19 @@ class Database:
         async with _alone(), self._connection(engine) as connection:
             await connection.run_sync(_migrated)
 
-    def _forget_closed_loops(self) -> None:
+    async def _forget_closed_loops(self) -> None:
+        stopping: set[asyncio.Future[None]] = set()
         for loop in [loop for loop in self._engines if loop.is_closed()]:
             engine = self._engines.pop(loop)
             self._migrating.pop(loop, None)
             engine.sync_engine.dispose(close=False)
             for connection in self._opened.pop(loop, ()):
-                connection.stop()
+                stopped = connection.stop()
+                if stopped is not None:
+                    stopping.add(stopped)
+        if stopping:
+            # One that was closed before has nobody who would answer.
+            await asyncio.wait(stopping, timeout=STOP_SECONDS)
 
 
 def _of(

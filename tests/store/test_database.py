@@ -176,16 +176,17 @@ def test_a_loop_that_ended_without_closing_leaves_no_connection(tmp_path: Path) 
 
 def test_closing_leaves_no_connection_of_a_loop_that_ended_before(tmp_path: Path) -> None:
     database = Database(str(tmp_path / "agents.db"))
-    threads = threading.active_count()
 
     async def use() -> None:
         await Journal(database).entries("c", "a")
 
+    before = threading.active_count()
     asyncio.run(use())
     asyncio.run(database.aclose())
-    del database
     gc.collect()
-    assert threading.active_count() == threads
+    for thread in threading.enumerate()[before:]:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 async def test_a_task_cancelled_in_a_statement_leaves_the_database_whole(tmp_path: Path) -> None:
