@@ -114,9 +114,19 @@ class RemoteTasks:
         return counts
 
     async def unheard_since(self, moment: float, limit: int = 100) -> list[RemoteTask]:
-        """Open tasks that nobody has looked after since a moment."""
+        """Open tasks that nobody has looked after since a moment, or whose time is over.
+
+        An agent that reports all the time is heard of and still may not go on for ever.
+        """
+        overdue = sa.and_(
+            remote_task.c.background.is_(True),
+            remote_task.c.parked.is_(False),
+            remote_task.c.deadline < time.time(),
+        )
         return await self._select(
-            remote_task.c.closed.is_(False), remote_task.c.checked_at < moment, limit=limit
+            remote_task.c.closed.is_(False),
+            sa.or_(remote_task.c.checked_at < moment, overdue),
+            limit=limit,
         )
 
     async def update(self, key: str, **values: Any) -> None:

@@ -131,6 +131,17 @@ async def test_one_process_at_a_time_looks_after_a_task_nobody_heard_of(
     assert claims == [True, False]
 
 
+async def test_a_task_past_its_time_is_found_however_much_its_agent_reports(
+    database: Database,
+) -> None:
+    tasks, now = RemoteTasks(database), time.time()
+    await tasks.add(task("late", background=True, deadline=now - 1))
+    await tasks.add(task("young", background=True, deadline=now + 60))
+    await tasks.add(task("given", background=True, deadline=now - 1, parked=True))
+    await tasks.add(task("asks", background=False))
+    assert [row.key for row in await tasks.unheard_since(now - 30)] == ["late"]
+
+
 async def test_a_conversation_and_old_tasks_are_forgotten(database: Database) -> None:
     tasks, inbox = RemoteTasks(database), Inbox(database)
     for key, conversation in (("a", "anna"), ("b", "bert"), ("c", "bert")):
