@@ -131,6 +131,30 @@ async def test_one_process_at_a_time_looks_after_a_task_nobody_heard_of(
     assert claims == [True, False]
 
 
+async def test_a_secret_that_was_right_once_is_not_trusted_when_it_has_ended(
+    database: Database,
+) -> None:
+    tasks, inbox = RemoteTasks(database), Inbox(database)
+    await tasks.add(task())
+    assert await inbox.accept("k", "s", b"one") is Acceptance.STORED
+    assert await inbox.accept("k", "s", b"two") is Acceptance.STORED
+    assert await inbox.accept("k", "s", b"two") is Acceptance.AGAIN
+    assert await inbox.accept("k", "other", b"three") is Acceptance.REFUSED
+    assert await inbox.accept("k", "", b"three") is Acceptance.REFUSED
+    await tasks.update("k", secret_hash=secret_hash("new"))
+    assert await inbox.accept("k", "s", b"three") is Acceptance.REFUSED
+    assert await inbox.accept("k", "new", b"three") is Acceptance.STORED
+    assert await inbox.accept("k", "new", b"four") is Acceptance.STORED
+    await tasks.close("k")
+    assert await inbox.accept("k", "new", b"five") is Acceptance.CLOSED
+    assert [report.body for report in await inbox.unread("k")] == [
+        b"one",
+        b"two",
+        b"three",
+        b"four",
+    ]
+
+
 async def test_a_task_past_its_time_is_found_however_much_its_agent_reports(
     database: Database,
 ) -> None:
