@@ -23,9 +23,27 @@ from demo.screen import host_output
 from rasa_react_ext.assistant import Project, train
 from rasa_react_ext.testing import ModelServer
 
-__all__ = ["Pace", "Sample", "StoryResult", "forget_agents", "run_stories", "running_sample"]
+__all__ = [
+    "SAMPLE_PARTS",
+    "Pace",
+    "Sample",
+    "StoryResult",
+    "forget_agents",
+    "run_stories",
+    "running_sample",
+]
 
 REPORT_SECONDS = 15
+SAMPLE_PARTS = (
+    "config.yml",
+    "endpoints.yml",
+    "credentials.yml",
+    "domain.yml",
+    "flows",
+    "sub_agents",
+    "actions",
+)
+"""Files and folders of the sample that make a project."""
 
 
 class Pace:

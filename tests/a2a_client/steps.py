@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from rasa_react_ext.a2a_client import (
@@ -51,6 +51,19 @@ async def send(
     """Everything that comes back for a text."""
     message = outbound_message(text, slots={}, metadata={}, context_id=context, task_id=task)
     return [u async for u in connection.send(message, patience(seconds, poll=poll))]
+
+
+async def begun(remote: Remote) -> str:
+    """A task that the agent works at until it is cancelled; the agent's name of it."""
+    message = outbound_message("wait", slots={}, metadata={}, context_id="", task_id="")
+    async with (
+        connected(remote) as connection,
+        aclosing(connection.send(message, patience())) as updates,
+    ):
+        async for update in updates:
+            if isinstance(update, Accepted):
+                return update.task_id
+    raise AssertionError("the agent named no task")
 
 
 def told(updates: list[Update]) -> list[str]:

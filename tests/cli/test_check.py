@@ -23,16 +23,8 @@ from demo.reports import running_house
 from rasa_react_ext.cli.failure import ExitCode
 from rasa_react_ext.cli.main import main
 from rasa_react_ext.cli.report import show
+from tests.sample import SAMPLE_PARTS
 
-PARTS = (
-    "config.yml",
-    "endpoints.yml",
-    "credentials.yml",
-    "domain.yml",
-    "flows",
-    "sub_agents",
-    "actions",
-)
 SECONDS = 90
 
 
@@ -51,7 +43,7 @@ def reports_card() -> Iterator[str]:
 @pytest.fixture
 def sample(market: str, reports_card: str, tmp_path: Path) -> Path:
     """A copy of the sample with what it needs in a file .env, as the host's command line reads."""
-    for part in PARTS:
+    for part in SAMPLE_PARTS:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
     (tmp_path / ".env").write_text(

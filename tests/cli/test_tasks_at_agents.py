@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 import yaml
 
-from rasa_react_ext.a2a_client import Accepted
-from rasa_react_ext.a2a_wire import outbound_message
 from rasa_react_ext.cli.main import main
 from rasa_react_ext.store import Inbox, RemoteTask, RemoteTasks, Report
 from tests.a2a_client.remote import Remote, remote
-from tests.a2a_client.steps import connected, patience
+from tests.a2a_client.steps import begun
 from tests.cli.store import within
 from tests.host.project import hosts_own_warnings
 
@@ -50,19 +47,7 @@ def store(broker: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 def _begin(broker: Remote, store: Path, **row: object) -> str:
     """A task that works until it is cancelled, noted in the store; the agent's name of it."""
-
-    async def begun() -> str:
-        message = outbound_message("wait", slots={}, metadata={}, context_id="", task_id="")
-        async with (
-            connected(broker) as connection,
-            aclosing(connection.send(message, patience())) as updates,
-        ):
-            async for update in updates:
-                if isinstance(update, Accepted):
-                    return update.task_id
-        raise AssertionError("the agent named no task")
-
-    task_id = asyncio.run(begun())
+    task_id = asyncio.run(begun(broker))
     values = {"key": "k", "conversation": "anna", "agent": "broker", "task_id": task_id, **row}
     within(store, lambda database: RemoteTasks(database).add(RemoteTask(**values)))  # type: ignore[arg-type]
     return task_id

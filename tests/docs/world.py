@@ -11,21 +11,18 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 from mcp.server.fastmcp import FastMCP
 
-from rasa_react_ext.a2a_client import Accepted
-from rasa_react_ext.a2a_wire import outbound_message
 from rasa_react_ext.store import Database, Inbox, RemoteTask, RemoteTasks, ServedPushes
 from rasa_react_ext.store import secret_hash as hashed
 from rasa_react_ext.store.inbox import MAX_ATTEMPTS
 from rasa_react_ext.testing import ScriptedModel
-from tests.a2a_client.remote import Remote, remote
-from tests.a2a_client.steps import connected, patience
+from tests.a2a_client.remote import remote
+from tests.a2a_client.steps import begun
 from tests.cli.store import within
 from tests.docs.forking import Commands, Done
 from tests.docs.page import Line, files_of
@@ -90,7 +87,7 @@ class World:
             assert trained.code == 0, trained.shown
             world = cls(folder=folder, variables=variables, commands=commands)
             world.record()
-            task_id = asyncio.run(_ask(broker))
+            task_id = asyncio.run(begun(broker))
             within(folder / STORE, lambda database: _fill(database, task_id))
             yield world
 
@@ -142,19 +139,6 @@ def _add_agent(folder: Path, card_url: str) -> None:
     (folder / "sub_agents" / "broker" / "config.yml").write_text(yaml.safe_dump(agent))
     with (folder / "endpoints.yml").open("a", encoding="utf-8") as file:
         file.write("rasa_react_ext: {trace_folder: traces}\n")
-
-
-async def _ask(broker: Remote) -> str:
-    """A task that the agent works at until it is cancelled; its id there."""
-    message = outbound_message("wait", slots={}, metadata={}, context_id="", task_id="")
-    async with (
-        connected(broker) as connection,
-        aclosing(connection.send(message, patience())) as updates,
-    ):
-        async for update in updates:
-            if isinstance(update, Accepted):
-                return update.task_id
-    raise AssertionError("the agent named no task")
 
 
 async def _fill(database: Database, task_id: str) -> None:

@@ -11,16 +11,7 @@ import pytest
 from demo.backend import ROOT
 from demo.market import running_market
 from demo.reports import running_house
-
-PARTS = (
-    "config.yml",
-    "endpoints.yml",
-    "credentials.yml",
-    "domain.yml",
-    "flows",
-    "sub_agents",
-    "actions",
-)
+from tests.sample import SAMPLE_PARTS
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +33,7 @@ def sample(
     host: None, market: str, reports_card: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """A copy of the sample's project files as working directory; its model is never asked."""
-    for part in PARTS:
+    for part in SAMPLE_PARTS:
         source = ROOT / part
         if source.is_dir():
             shutil.copytree(source, tmp_path / part)
