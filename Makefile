@@ -18,6 +18,8 @@ export PYTHON
 export RASA_TELEMETRY_ENABLED ?= false
 export LITELLM_LOCAL_MODEL_COST_MAP ?= True
 export PYTHONUNBUFFERED := 1
+# Where compiled files are not kept, each of the many processes compiles the whole host again.
+unexport PYTHONDONTWRITEBYTECODE
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help

@@ -212,18 +212,21 @@ class Project:
 
 
 @contextlib.asynccontextmanager
-async def loaded(project: Project, *, prepared: bool = True) -> AsyncIterator[Any]:
+async def loaded(
+    project: Project, *, prepared: bool = True, archive: Path | None = None
+) -> AsyncIterator[Any]:
     """The project's assistant, as the host's `Agent`, while the block runs.
 
     Args:
         project: The project; trained if need be.
         prepared: Whether the host is told of the sub agents, as `rasa run` does and
             a model server does not.
+        archive: The model another process trained.
     """
     from rasa.core.agent import load_agent
     from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
 
-    archive = await project.train()
+    archive = archive or await project.train()
     configuration = project.open()
     async with AgentsConnectionCleanup():
         with hosts_own_warnings():

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
-import sys
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
 
 from rasa_react_ext.testing import ModelServer
 from tests.host.interruption.kept import kept
-from tests.host.project import Project, loaded
+from tests.host.interruption.speaker import HEAVY, say
+from tests.host.project import Project
 
-pytestmark = [
-    pytest.mark.host,
-    pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.host
 
 Script = Callable[..., ModelServer]
 AGENTS = {"model": "agents"}
@@ -79,50 +77,37 @@ def test_d3_7_what_may_run_twice_runs_again_after_a_kill(
     assert done["look_up"] == 2
 
 
-def _begin(project: Project, *texts: str) -> int:
-    """A process of its own that loads the assistant and says these; its id."""
-    process = os.fork()
-    if process == 0:
-        code = 1
-        try:
-            asyncio.run(_say(project, texts))
-            code = 0
-        except BaseException:  # noqa: BLE001 - nothing of this process may go on in the tests
-            traceback.print_exc(file=sys.__stderr__)
-        finally:
-            os._exit(code)
+def _begin(project: Project, *texts: str) -> BaseProcess:
+    """A process of its own that loads the assistant and says these."""
+    archive = asyncio.run(project.train())
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*HEAVY])
+    process = context.Process(target=say, args=(project, archive, texts, dict(os.environ)))
+    process.start()
     return process
-
-
-async def _say(project: Project, texts: tuple[str, ...]) -> None:
-    async with loaded(project) as agent:
-        for text in texts:
-            await agent.handle_text(text, sender_id="anna")
 
 
 def _killed(project: Project, model: ModelServer, *texts: str) -> None:
     """Say these in a new process and kill it while the model looks at a tool's result."""
     process = _begin(project, *texts)
-    deadline = time.monotonic() + SECONDS
-    while not _looks_at_a_result(model):
-        assert time.monotonic() < deadline, "the process did not come to the place"
-        assert os.waitpid(process, os.WNOHANG) == (0, 0), "the process ended by itself"
-        time.sleep(0.02)
-    os.kill(process, signal.SIGKILL)
-    _, status = os.waitpid(process, 0)
-    assert os.WTERMSIG(status) == signal.SIGKILL
+    try:
+        deadline = time.monotonic() + SECONDS
+        while not _looks_at_a_result(model):
+            assert time.monotonic() < deadline, "the process did not come to the place"
+            assert process.is_alive(), "the process ended by itself"
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.join()
+    assert process.exitcode == -signal.SIGKILL
 
 
-def _ends(process: int) -> None:
+def _ends(process: BaseProcess) -> None:
     """Wait for a process that comes to its end."""
-    deadline = time.monotonic() + SECONDS
-    ended, status = 0, 0
-    while not ended:
-        if time.monotonic() > deadline:
-            os.kill(process, signal.SIGKILL)
-        ended, status = os.waitpid(process, os.WNOHANG)
-        time.sleep(0.02)
-    assert status == 0
+    process.join(SECONDS)
+    process.kill()
+    process.join()
+    assert process.exitcode == 0
 
 
 def _looks_at_a_result(model: ModelServer) -> bool:
