@@ -68,13 +68,14 @@ def _recorded(function: Function) -> Function:
         click.option(
             "--api-key-env",
             metavar="NAME",
-            help="Environment variable with the key to send upstream; else the client's own.",
+            help="Environment variable, or one of .env, with the key to send upstream; "
+            "else the client's own.",
         ),
         click.option(
             "--secret-env",
             multiple=True,
             metavar="NAME",
-            help="Environment variable whose value must not get into the cassette.",
+            help="Environment variable, or one of .env, that must not get into the cassette.",
         ),
     ):
         function = decorate(function)
@@ -138,8 +139,10 @@ def record(
     **served: Any,
 ) -> int:
     """Pass requests on to a provider and store the answers in CASSETTE, a folder."""
+    from rasa_react_ext.host.dot_env import read_dot_env
     from rasa_react_ext.testing import RecordingModel
 
+    read_dot_env()
     model = RecordingModel(
         cassette,
         upstream,
@@ -170,8 +173,10 @@ def replay(
     **served: Any,
 ) -> int:
     """Answer from CASSETTE; say what differs where nothing fits."""
+    from rasa_react_ext.host.dot_env import read_dot_env
     from rasa_react_ext.testing import ReplayModel
 
+    read_dot_env()
     model = ReplayModel(
         cassette,
         update=update,
@@ -217,7 +222,7 @@ def _value(variable: str | None) -> Any:
             file="environment",
             key=variable,
             problem="the variable is not set.",
-            fix="Set it, or leave the option out.",
+            fix="Set it, in the environment or in .env, or leave the option out.",
         )
     return os.environ[variable]
 

@@ -108,6 +108,26 @@ def test_record_then_replay_with_the_provider_gone(tmp_path: Path, script: Path)
     assert "+messages[1].content: hello, friend" in shown
 
 
+def test_variables_that_options_name_are_read_from_the_projects_env_file(
+    tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".env").write_text("REAL=the-real-key-1\nPIN=hunter22\n", encoding="utf-8")
+    monkeypatch.chdir(project)
+    named = ("--api-key-env", "REAL", "--secret-env", "PIN")
+    with ScriptedModel(script).serve() as provider:
+        for way in (("record", "--upstream"), ("replay", "--update")):
+            tape = tmp_path / way[0]
+            arguments = (way[0], tape, way[1], provider.base_url, *named)
+            with _running(*arguments) as (process, url):
+                assert "Hi there." in _said(url, "hello hunter22")
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(timeout=10) == 0
+            assert provider.last.headers["authorization"] == "Bearer the-real-key-1"
+            assert "hunter22" not in "".join(file.read_text() for file in tape.iterdir())
+
+
 def test_a_command_runs_beside_the_model_and_its_code_is_passed_on(
     script: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
