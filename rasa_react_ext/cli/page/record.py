@@ -22,7 +22,8 @@ def read_record(path: Path) -> list[dict[str, Any]]:
 
     Returns:
         For each turn what was said, its bars (model calls and tools, in milliseconds
-        from its start) and its rows (everything that happened).
+        from its start), its rows (everything that happened; `bad` where it went wrong)
+        and how many errors they are.
 
     Raises:
         ConfigurationError: The file is missing, empty or no such record; names the line.
@@ -79,8 +80,29 @@ def _turn(lines: list[Line]) -> dict[str, Any]:
             [*_model_bars(lines), *_tool_bars(lines), *_agent_bars(lines)],
             key=lambda bar: (bar["from"], bar["to"]),
         ),
-        "rows": list(lines),
+        "rows": [{**line, "bad": _is_bad(line)} for line in lines],
+        "errors": _errors(lines),
     }
+
+
+def _is_bad(line: Line) -> bool:
+    return (
+        line["what"] == "model_failed"
+        or line.get("is_error") is True
+        or line.get("outcome") == "failed"
+        or line.get("state") in _BAD_STATES
+    )
+
+
+def _errors(lines: Iterable[Line]) -> int:
+    """How many things went wrong; a turn that failed by one that is told is not one more."""
+    bad = [line for line in lines if _is_bad(line)]
+    told = any(
+        line["what"] == "agent_answered"
+        or (line["what"] == "model_failed" and line.get("retry_in_seconds") is None)
+        for line in bad
+    )
+    return sum(not told or line["what"] != "turn_ended" for line in bad)
 
 
 def _model_bars(lines: Iterable[Line]) -> list[dict[str, Any]]:
@@ -151,7 +173,7 @@ def _agent_bars(lines: Iterable[Line]) -> list[dict[str, Any]]:
                 "from": asked["ms"],
                 "to": line["ms"],
                 "first": first["ms"] - asked["ms"] if first else None,
-                "bad": line.get("outcome") == "failed" or line.get("state") in _BAD_STATES,
+                "bad": _is_bad(line),
                 "note": _agent_note(line),
             }
             return [bar]

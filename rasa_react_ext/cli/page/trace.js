@@ -4,7 +4,7 @@ const place = document.getElementById("turns");
 const search = document.getElementById("search");
 const names = { turn_started: "turn started", model_asked: "model asked", model_answered: "model answered", model_failed: "model failed", call_started: "tool started", call_finished: "tool finished", slot_set: "slot set", spoke: "said", turn_ended: "turn ended", agent_asked: "handed over", agent_accepted: "task accepted", agent_said: "agent said", agent_answered: "agent answered", agent_in_background: "in the background" };
 const after = { deliver_report: "(the agent reports about its task)", cancel_task: "(the task is cancelled at the agent)" };
-const skipped = new Set(["at", "ms", "turn", "agent", "what", "conversation"]);
+const skipped = new Set(["at", "ms", "turn", "agent", "what", "conversation", "bad"]);
 let current = -1;
 
 function element(tag, className, text) {
@@ -23,10 +23,6 @@ function details(row) {
     .filter(([key, value]) => !skipped.has(key) && value !== null && value !== "" && value !== false && !(Array.isArray(value) && !value.length))
     .map(([key, value]) => key + ": " + (typeof value === "string" ? value : JSON.stringify(value)))
     .join("\n");
-}
-
-function isBad(row) {
-  return row.what === "model_failed" || row.is_error === true || row.outcome === "failed" || row.state === "failed" || row.state === "rejected";
 }
 
 function lanes(turn) {
@@ -61,7 +57,7 @@ function rows(turn) {
   for (const row of turn.rows) {
     const item = element("li");
     item.append(element("time", "", time(row.ms)));
-    item.append(element("b", isBad(row) ? "bad" : "", names[row.what] || row.what));
+    item.append(element("b", row.bad ? "bad" : "", names[row.what] || row.what));
     item.append(element("div", "", details(row)));
     list.append(item);
   }
@@ -165,6 +161,6 @@ theme(new URLSearchParams(location.search).get("theme") ? new URLSearchParams(lo
 const models = turns.flatMap((turn) => turn.bars.filter((bar) => bar.kind === "model")).length;
 const tools = turns.flatMap((turn) => turn.bars.filter((bar) => bar.kind === "tool")).length;
 const handed = turns.filter((turn) => turn.kind === "external").length;
-const errors = turns.flatMap((turn) => turn.rows.filter(isBad)).length;
+const errors = turns.reduce((sum, turn) => sum + turn.errors, 0);
 const tokens = turns.reduce((sum, turn) => sum + (turn.tokens || 0), 0);
 document.getElementById("sum").textContent = [turns.length + " agent turns", models + " model calls", tools + " tool calls", errors + " errors"].concat(handed ? ["with external agents: " + handed] : [], tokens ? [tokens + " tokens"] : []).join(" · ");

@@ -138,6 +138,32 @@ def test_a_browser_shows_hand_over_background_and_report(tmp_path: Path) -> None
     assert "task: task-4711" in shown
 
 
+_FAILED = ("turn_ended", {"outcome": "failed"})
+_NO_MODEL = ("model_failed", {"kind": "timeout", "retry_in_seconds": None})
+_NO_TOOL = ("call_finished", {"call": "a", "tool": "find", "is_error": True, "duration_ms": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("happened", "errors"),
+    [
+        ([_NO_MODEL, _FAILED], 1),
+        ([("model_failed", {"kind": "timeout", "retry_in_seconds": 0.1}), _NO_MODEL, _FAILED], 2),
+        ([("agent_answered", {"state": "rejected"}), _FAILED], 1),
+        ([_NO_TOOL, _FAILED], 2),
+        ([_NO_TOOL, ("turn_ended", {"outcome": "completed"})], 1),
+        ([_FAILED], 1),
+    ],
+)
+def test_what_went_wrong_is_one_error_also_where_the_turn_failed_by_it(
+    tmp_path: Path, happened: list[tuple[str, dict[str, Any]]], errors: int
+) -> None:
+    file = tmp_path / "r.jsonl"
+    lines = [_line("turn_started", 0, user="x"), *(_line(what, 1, **of) for what, of in happened)]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    (turn,) = read_record(file)
+    assert turn["errors"] == errors
+
+
 def test_a_turn_without_an_end_is_unfinished(tmp_path: Path) -> None:
     file = tmp_path / "cut.jsonl"
     file.write_text(_line("turn_started", 0, user="Hello"), encoding="utf-8")
