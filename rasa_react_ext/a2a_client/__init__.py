@@ -5,6 +5,7 @@ Knows the protocol and its transports, no host and no dialogue.
 
 from __future__ import annotations
 
+from rasa_react_ext.a2a_client.card_source import is_address
 from rasa_react_ext.a2a_client.connection import Connection
 from rasa_react_ext.a2a_client.spec import AgentSpec, Patience, PushTarget
 from rasa_react_ext.a2a_client.update import Accepted, Answered, Progress, Running, Settled, Update
@@ -20,4 +21,5 @@ __all__ = [
     "Running",
     "Settled",
     "Update",
+    "is_address",
 ]

@@ -82,8 +82,8 @@ async def _from_file(spec: AgentSpec) -> AgentCard:
         file=f"sub_agents: {spec.name}: config.yml",
         key="configuration: agent_card",
         problem=problem,
-        fix="Give the path of the agent's card from the folder the assistant is started in, or "
-        "its http(s) address.",
+        fix="Correct the card, or give the path of the agent's card from the folder the assistant "
+        "is started in, or its http(s) address.",
     ) from cause
 
 
@@ -143,7 +143,7 @@ def _checked(spec: AgentSpec, text: bytes) -> AgentCard:
 def _no_card(spec: AgentSpec, tried: Sequence[str]) -> str:
     return (
         f"Agent {spec.name!r} gave no usable card. Tried {'; '.join(tried)}. "
-        "Check agent_card in its config.yml."
+        "Check agent_card in its config.yml, and the card itself."
     )
 
 

@@ -28,7 +28,7 @@ from rasa_react_ext.a2a_client.fault import read_fault
 from rasa_react_ext.a2a_client.grpc_channel import open_channel
 from rasa_react_ext.a2a_client.spec import AgentSpec
 from rasa_react_ext.a2a_wire import AgentCard, StreamResponse, Task
-from rasa_react_ext.a2a_wire.card import TRANSPORTS
+from rasa_react_ext.a2a_wire.interface import TRANSPORTS, choose_interface
 
 __all__ = ["Lane"]
 
@@ -108,7 +108,11 @@ class Lane:
             accepted_output_modes=list(_MODES),
             grpc_channel_factory=partial(open_channel, authorities=self._spec.authorities),
         )
-        return ClientFactory(config).create(card)
+        chosen = AgentCard()
+        chosen.CopyFrom(card)
+        del chosen.supported_interfaces[:]
+        chosen.supported_interfaces.append(choose_interface(card))
+        return ClientFactory(config).create(chosen)
 
     # Calls
 
@@ -217,13 +221,12 @@ class Lane:
     @property
     def _url(self) -> str:
         assert self._card is not None
-        return next(i.url for i in self._card.supported_interfaces if _known(i.protocol_binding))
+        return choose_interface(self._card).url
 
     @property
     def _over_grpc(self) -> bool:
         assert self._card is not None
-        bindings = [i.protocol_binding for i in self._card.supported_interfaces]
-        return next(b for b in bindings if _known(b)) == TransportProtocol.GRPC
+        return choose_interface(self._card).protocol_binding == TransportProtocol.GRPC
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -263,7 +266,3 @@ async def _drained(stream: AsyncGenerator[StreamResponse]) -> None:
                     pass
         except Exception:  # noqa: BLE001 - what is not the message's outcome does not matter
             return
-
-
-def _known(binding: str) -> bool:
-    return binding in TRANSPORTS

@@ -9,11 +9,11 @@ from typing import Any
 
 from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
-from a2a.utils.constants import TransportProtocol
 from google.protobuf.json_format import ParseError
 
+from rasa_react_ext.a2a_wire.interface import TRANSPORTS, choose_interface
+
 __all__ = [
-    "TRANSPORTS",
     "card_from_json",
     "has_push",
     "has_streaming",
@@ -22,13 +22,7 @@ __all__ = [
     "security_names",
 ]
 
-TRANSPORTS = (
-    TransportProtocol.JSONRPC.value,
-    TransportProtocol.HTTP_JSON.value,
-    TransportProtocol.GRPC.value,
-)
-"""The transports we speak."""
-
+_INTERFACES = frozenset({"supportedInterfaces", "supported_interfaces"})
 _LIST_OF = "an object with name, capabilities and supportedInterfaces (or url)"
 
 
@@ -48,21 +42,8 @@ def card_from_json(text: str | bytes) -> AgentCard:
         card = parse_agent_card(copy.deepcopy(dict(data)))
     except (ParseError, AttributeError, TypeError) as error:
         raise ValueError(f"it does not follow the protocol ({error})") from error
-    _check_interfaces(card)
+    choose_interface(card, older=_INTERFACES.isdisjoint(data))
     return card
-
-
-def _check_interfaces(card: AgentCard) -> None:
-    offered = [interface.protocol_binding for interface in card.supported_interfaces]
-    if not offered:
-        raise ValueError("it names no interface (supportedInterfaces, or url in 0.3)")
-    if not any(binding in TRANSPORTS for binding in offered):
-        raise ValueError(
-            f"it offers only {', '.join(map(repr, offered))}; we speak {', '.join(TRANSPORTS)}"
-        )
-    for interface in card.supported_interfaces:
-        if interface.protocol_binding in TRANSPORTS and not interface.url:
-            raise ValueError(f"its {interface.protocol_binding} interface has no url")
 
 
 def interface_urls(card: AgentCard) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,33 @@ async def test_an_unusable_card_file_is_named_with_a_fix(
             with pytest.raises(ConfigurationError, match=problem) as caught:
                 await connection.card()
     assert caught.value.key == "configuration: agent_card"
+
+
+@pytest.mark.parametrize(
+    ("interface", "field"),
+    [
+        ({"url": "ftp:/x"}, "supportedInterfaces[0].url: 'ftp:/x'"),
+        ({"protocolVersion": "9.9"}, "supportedInterfaces[0].protocolVersion: '9.9'"),
+    ],
+)
+async def test_an_interface_nobody_can_speak_to_is_named_with_the_address_of_the_card(
+    interface: dict[str, str], field: str
+) -> None:
+    with remote() as agent:
+        agent.card_changes = {"supportedInterfaces": [_interface(agent.url) | interface]}
+        async with connected(agent) as connection:
+            with pytest.raises(PeerError, match=re.escape(field)) as caught:
+                await connection.check()
+    assert f"{agent.card_url}: the card is unusable: " in str(caught.value)
+
+
+async def test_an_interface_nobody_can_speak_to_is_passed_over_for_another() -> None:
+    with remote() as agent:
+        good = MessageToDict(agent.card())["supportedInterfaces"]
+        bad = [_interface("ftp:/x"), _interface(agent.url) | {"protocolVersion": "9.9"}]
+        agent.card_changes = {"supportedInterfaces": [*bad, *good]}
+        async with connected(agent) as connection:
+            assert told(await send(connection, "echo hello")) == ["completed: hello"]
 
 
 async def test_a_card_that_is_too_large_is_refused() -> None:

@@ -48,7 +48,8 @@ def test_a_card_of_0_3_and_one_of_1_0_are_read_alike() -> None:
         ('{"name": "a"}', "names no interface"),
         ('{"name": "a", "supportedInterfaces": [{"url": "x", "protocolBinding": "CARRIER"}]}',
          "offers only 'CARRIER'"),
-        ('{"name": "a", "supportedInterfaces": [{"protocolBinding": "JSONRPC"}]}', "has no url"),
+        ('{"name": "a", "supportedInterfaces": [{"protocolBinding": "JSONRPC"}]}',
+         r"supportedInterfaces\[0\]\.url: the JSONRPC interface has no url"),
         ('{"name": "a", "skills": "none", "url": "http://x"}', "does not follow the protocol"),
     ],
 )  # fmt: skip

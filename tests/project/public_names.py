@@ -21,6 +21,7 @@ PUBLIC_NAMES: dict[str, tuple[str, ...]] = {
         "Running",
         "Settled",
         "Update",
+        "is_address",
     ),
     "rasa_react_ext.a2a_server": (
         "A2AService",

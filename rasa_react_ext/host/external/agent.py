@@ -15,7 +15,7 @@ from rasa.agents.schemas import AgentInput, AgentOutput
 
 from rasa_react_ext.a2a_client import AgentSpec, Connection
 from rasa_react_ext.a2a_wire.card import security_mismatch
-from rasa_react_ext.errors import ExtensionError
+from rasa_react_ext.errors import ConnectionLostError, ExtensionError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.external.background import BackgroundTurn
 from rasa_react_ext.host.external.chore import Chores
@@ -92,8 +92,10 @@ class ExternalAgent(A2AAgent):
             await self.connection.card(attempts=self.connection.spec.max_retries + 1)
             self.agent_card = await self.connection.check()
         except ExtensionError as error:
-            _log.warning(
-                "rasa_react_ext.external.unreachable",
+            down = isinstance(error, ConnectionLostError)
+            log, event = (_log.warning, "unreachable") if down else (_log.error, "unusable")
+            log(
+                f"rasa_react_ext.external.{event}",
                 agent_name=self._name,
                 event_info=f"{error} The assistant runs; the agent is tried again when needed.",
             )

@@ -15,7 +15,7 @@ from rasa.agents.core.types import ProtocolType
 from rasa.cli.project_env import load_project_dotenv
 from rasa.core.available_agents import AgentConfiguration, ProtocolConfig
 
-from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.errors import ConfigurationError, ConnectionLostError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.check import check_direct_calls, check_flows
@@ -26,7 +26,7 @@ from rasa_react_ext.host.inspection.component import check_components
 from rasa_react_ext.host.inspection.direct_call import check_direct_tools
 from rasa_react_ext.host.inspection.duplicate import check_duplicates
 from rasa_react_ext.host.inspection.files import Files, parts_of, read_files
-from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection
+from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection, Level
 from rasa_react_ext.host.inspection.layout import laid_out
 from rasa_react_ext.host.inspection.project import (
     Project,
@@ -204,10 +204,17 @@ class _Look:
         agent = made[name, ProtocolType.A2A]
         view, reason = await view_external(agent, calls, connect=self._connect)
         self._inspection.agents.append(view)
-        if reason:
-            parts = ["configuration", "agent_card"]
-            problem, _, fix = reason.partition(". ")
-            self._warn(file, parts, f"{problem.rstrip('.')}.", fix or "Start it.")
+        if isinstance(reason, ConfigurationError):
+            note_refusal(self._inspection, self._files, file, reason)
+        elif reason is not None:
+            problem, _, fix = str(reason).rpartition(". ")
+            self._note(
+                "warning" if isinstance(reason, ConnectionLostError) else "error",
+                file,
+                ["configuration", "agent_card"],
+                f"{problem or reason}".rstrip(".") + ".",
+                fix if problem else "Start it.",
+            )
 
     def _made(
         self, file: str, config: AgentConfig, build: Callable[[AgentConfig], _Made]
@@ -232,18 +239,19 @@ class _Look:
         for state in view.servers:
             server, _, reason = state.partition(": ")
             if reason not in {READY, NOT_ASKED}:
-                self._warn(
+                self._note(
+                    "warning",
                     self._files.endpoints.path,
                     ["mcp_servers", server, "url"],
                     f"server {server!r} cannot be reached now: {reason.rstrip('.')}.",
                     "Start it or correct its entry; its tools are missing until then.",
                 )
 
-    def _warn(self, file: str, parts: list[str], problem: str, fix: str) -> None:
+    def _note(self, level: Level, file: str, parts: list[str], problem: str, fix: str) -> None:
         line = self._files.place(file)[0].line(parts)
         self._inspection.add(
             Finding(
-                level="warning",
+                level=level,
                 file=file,
                 line=line,
                 key=": ".join(parts),

@@ -11,6 +11,7 @@ from rasa.agents.schemas.agent_input import AgentInputSlot
 from rasa.shared.core.flows.steps import CallFlowStep
 from rasa.shared.core.slots import CategoricalSlot
 
+from rasa_react_ext.a2a_client import is_address
 from rasa_react_ext.errors import ExtensionError
 from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.definition import offered_definitions
@@ -84,18 +85,27 @@ async def view_react(
 
 async def view_external(
     agent: ExternalAgent, calls: Sequence[Call] | None, *, connect: bool
-) -> tuple[AgentView, str]:
-    """How an external agent would run, and why it cannot be reached, else empty."""
-    address, state, reason = agent.connection.spec.card, NOT_ASKED, ""
-    if connect:
-        try:
+) -> tuple[AgentView, ExtensionError | None]:
+    """How an external agent would run, and why it would not.
+
+    Args:
+        agent: The agent, with its settings.
+        calls: The steps that call it.
+        connect: Whether it is asked; a card in a file is read all the same.
+    """
+    address, state = agent.connection.spec.card, NOT_ASKED
+    reason: ExtensionError | None = None
+    try:
+        if connect:
             card = await agent.connection.check()
             skills = ", ".join(skill.name for skill in card.skills)
             state = f"{READY}, {card.name}" + (f" ({skills})" if skills else "")
-        except ExtensionError as error:
-            state = reason = str(error)
-        finally:
-            await agent.connection.aclose()
+        elif not is_address(address):
+            await agent.connection.card(attempts=1)
+    except ExtensionError as error:
+        state, reason = str(error), error
+    finally:
+        await agent.connection.aclose()
     servers = [f"{address}: {state}"]
     return AgentView(
         name=agent.name, kind="external", flows=callers(calls), servers=servers

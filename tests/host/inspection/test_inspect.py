@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.a2a_client.remote import remote
 from tests.host.inspection.broken_action import ACTIONS
 from tests.host.inspection.broken_agent import AGENTS
 from tests.host.inspection.broken_call import CALLS
@@ -292,6 +294,35 @@ def test_an_external_agent_that_does_not_answer_is_a_warning(sample: Path, edit:
     assert (finding.file, finding.key) == (AGENT, "configuration: agent_card")
     external = next(agent for agent in inspection.agents if agent.name == "stock_explorer")
     assert (external.kind, external.flows) == ("external", ["explore_stocks"])
+
+
+@pytest.mark.parametrize(
+    ("interface", "field"),
+    [
+        ({"url": "ftp:/x"}, "supportedInterfaces[0].url: 'ftp:/x'"),
+        ({"url": "http:///rpc"}, "supportedInterfaces[0].url: 'http:///rpc'"),
+        ({"protocolVersion": "9.9"}, "supportedInterfaces[0].protocolVersion: '9.9'"),
+    ],
+)
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_a_card_nobody_can_speak_to_is_an_error_that_names_its_field(
+    sample: Path, edit: Edit, interface: dict[str, str], field: str, in_a_file: bool
+) -> None:
+    with remote() as agent:
+        card = agent.card_json()
+        card["supportedInterfaces"][0] |= interface
+        agent.card_changes = card
+        (sample / "card.json").write_text(json.dumps(card), encoding="utf-8")
+        place = "card.json" if in_a_file else agent.card_url
+        edit(AGENT, "protocol: RASA", "protocol: A2A")
+        edit(AGENT, "configuration:", f"configuration:\n  agent_card: {place}")
+        inspection = _inspected(connect=not in_a_file)
+    (finding,) = (f for f in inspection.findings if f.key == "configuration: agent_card")
+    assert (finding.level, finding.file) == ("error", AGENT)
+    assert finding.line is not None
+    assert place in finding.problem
+    assert field in finding.problem
+    assert "card" in finding.fix
 
 
 def _inspected(*, connect: bool = True) -> Any:
