@@ -1,13 +1,12 @@
 """One task while a process runs a turn of it: changed, stored, followed.
 
-Whole changes are stored before they are shown; pieces of text are shown at once and
-stored with the next change, or a moment later.
+What a turn leaves its task in is stored before it is shown; what is said on the way is
+shown at once and stored with the next change, or a moment later.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -31,7 +30,6 @@ from rasa_react_ext.store.served_task import Change, ServedTasks, StoredTask, Tu
 
 __all__ = ["Record", "agent_message", "parse_task", "proto_state"]
 
-STORED_EVERY_SECONDS = 0.25
 HISTORY_LIMIT = 200
 
 
@@ -87,7 +85,7 @@ class Record:
         self._version = stored.version
         self._log: list[StreamResponse] = []
         self._pending: list[tuple[int, bytes]] = []
-        self._stored_at = time.monotonic()
+        self._pushed: list[tuple[str, bytes]] = []
         self._bell = asyncio.Event()
         self._writing = asyncio.Lock()
 
@@ -111,37 +109,35 @@ class Record:
         """Change the state; False if the task is no longer ours to change."""
         if self.lost:
             return False
-        status = TaskStatus(state=proto_state(state), message=message)
-        status.timestamp.GetCurrentTime()
-        update = TaskStatusUpdateEvent(
-            task_id=self.task.id, context_id=self.task.context_id, status=status
-        )
-        if self.task.HasField("metadata"):
-            update.metadata.CopyFrom(self.task.metadata)
-        event = StreamResponse(status_update=update)
         async with self._writing:
-            self._leave_status()
-            self.task.status.CopyFrom(status)
-            self._pending.append((self.seq + 1, event.SerializeToString()))
-            if not await self._write(self.seq + 1, pushed=True, end=end):
+            event = self._update(state, message)
+            if not await self._write(event, end=end):
                 return False
-            self._show(event, stored=True)
+            self._show(event)
         return True
 
-    async def begin(self) -> None:
-        """Show that work has begun; stored with the next change, or by `flush`."""
+    async def tell(self, state: State, message: Message | None = None) -> None:
+        """Show a state that is no end; stored with the next change, or by `flush`."""
+        if self.lost:
+            return
         async with self._writing:
-            self._leave_status()
-            self._show(self._working(), stored=False)
+            event = self._update(state, message)
+            self._show(event)
+            self._pending.append((self.seq, event.SerializeToString()))
+            self._pushed.append((self.state.value, self.task.SerializeToString()))
 
     async def flush(self) -> None:
         """Store what is shown but not stored."""
         async with self._writing:
             if self._pending and not self.lost:
-                await self._write(self.seq, pushed=True, end=None)
+                await self._write(None, end=None)
 
-    def _working(self) -> StreamResponse:
-        status = TaskStatus(state=proto_state(State.WORKING))
+    def _update(self, state: State, message: Message | None) -> StreamResponse:
+        """Put the task into a state; what was last said becomes history."""
+        if self.task.status.HasField("message"):
+            self.task.history.append(self.task.status.message)
+        _shorten(self.task)
+        status = TaskStatus(state=proto_state(state), message=message)
         status.timestamp.GetCurrentTime()
         self.task.status.CopyFrom(status)
         update = TaskStatusUpdateEvent(
@@ -165,9 +161,9 @@ class Record:
         )
         async with self._writing:
             self._fold(artifact, append=not first)
-            self._show(StreamResponse(artifact_update=update), stored=False)
-            if time.monotonic() - self._stored_at > STORED_EVERY_SECONDS:
-                await self._write(self.seq, pushed=False, end=None)
+            event = StreamResponse(artifact_update=update)
+            self._show(event)
+            self._pending.append((self.seq, event.SerializeToString()))
 
     async def follow(self, after: int) -> AsyncGenerator[StreamResponse]:
         """What happens from an event on, until this turn is over."""
@@ -185,10 +181,14 @@ class Record:
         self.over = True
         self._ring()
 
-    async def _write(self, seq: int, *, pushed: bool, end: TurnEnd | None) -> bool:
-        events, self._pending = self._pending, []
-        self._stored_at = time.monotonic()
+    async def _write(self, last: StreamResponse | None, *, end: TurnEnd | None) -> bool:
+        """Store all; what is shown stays for the next time where the store cannot be reached."""
+        seq, events, pushed = self.seq, [*self._pending], [*self._pushed]
         body = self.task.SerializeToString()
+        if last is not None:
+            seq += 1
+            events.append((seq, last.SerializeToString()))
+            pushed.append((self.state.value, body))
         change = Change(
             task_id=self.task.id,
             version=self._version,
@@ -201,27 +201,21 @@ class Record:
             end=None if end is None else replace(end, outcome=body),
         )
         kept = await self._store.record(change)
+        self._pending.clear()
+        self._pushed.clear()
         self._version += 1
         self.lost = not kept
         if kept:
             self.stored_seq = seq
         return kept
 
-    def _show(self, event: StreamResponse, *, stored: bool) -> None:
+    def _show(self, event: StreamResponse) -> None:
         self._log.append(event)
-        if not stored:
-            self._pending.append((self.seq, event.SerializeToString()))
         self._ring()
 
     def _ring(self) -> None:
         bell, self._bell = self._bell, asyncio.Event()
         bell.set()
-
-    def _leave_status(self) -> None:
-        """What was last said becomes history."""
-        if self.task.status.HasField("message"):
-            self.task.history.append(self.task.status.message)
-        _shorten(self.task)
 
     def _fold(self, artifact: Artifact, *, append: bool) -> None:
         stored = _find(self.task.artifacts, artifact.artifact_id)

@@ -27,12 +27,12 @@ class Report:
         """One whole utterance, as a message beside the state `working`."""
         metadata = {"streamed_artifact_id": artifact_id} if artifact_id else None
         message = agent_message(self._record.task, text, data, metadata)
-        await self._record.status(State.WORKING, message)
+        await self._record.tell(State.WORKING, message)
 
     async def remark(self, text: str) -> None:
         """One utterance beside the state as it is."""
         message = agent_message(self._record.task, text, None)
-        await self._record.status(self._record.state, message)
+        await self._record.tell(self._record.state, message)
 
     async def piece(self, artifact_id: str, text: str, *, first: bool, last: bool) -> None:
         """A piece of an utterance."""

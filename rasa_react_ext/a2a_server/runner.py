@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Any
 
 import structlog
 
@@ -26,8 +28,8 @@ __all__ = ["Runner"]
 
 _log = structlog.get_logger()
 POLL_SECONDS = 0.4
-SHOWN_SECONDS = 0.1
-"""When a turn that has said nothing is stored as working."""
+STORED_EVERY_SECONDS = 0.25
+"""How often what a running turn has shown is stored, for those who look elsewhere."""
 LINE_SECONDS = 0.1
 TOKEN_GRACE_SECONDS = 0.3
 STOP_SECONDS = 2.0
@@ -103,7 +105,7 @@ class Runner:
 
         async def work(record: Record) -> Result | None:
             hear(record)
-            await record.begin()
+            await record.tell(State.WORKING)
             return await self._assistant.run(turn, Report(record, streaming=turn.streaming))
 
         return self._begin(Live(turn, claim.turn_id, alone=claim.alone, known=known), work)
@@ -208,6 +210,7 @@ class Runner:
             record.lost = True
             return
         if result is None:
+            await record.flush()
             await self._drop(live, record.task.SerializeToString())
             return
         report = Report(record, streaming=False)
@@ -258,12 +261,7 @@ class Runner:
         stop = asyncio.create_task(live.stopping.wait())
         first = {child, stop}
         try:
-            await asyncio.wait(first, timeout=SHOWN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if not child.done():
-                await record.flush()
-                await asyncio.wait(
-                    first, timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED
-                )
+            await self._first_of(first, record)
             if child.done():
                 return child.result()
             live.stop("task_timeout")
@@ -272,6 +270,29 @@ class Runner:
             stop.cancel()
             child.cancel()
             await asyncio.wait({stop, child}, timeout=STOP_SECONDS)
+
+    async def _first_of(self, tasks: set[asyncio.Task[Any]], record: Record) -> None:
+        """Wait until one is done or the turn's time is over; store what is shown meanwhile."""
+        until = time.monotonic() + (math.inf if self._timeout is None else self._timeout)
+        while (left := until - time.monotonic()) > 0:
+            done, _ = await asyncio.wait(
+                tasks,
+                timeout=min(STORED_EVERY_SECONDS, left),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if done:
+                return
+            await self._store_shown(record)
+
+    async def _store_shown(self, record: Record) -> None:
+        try:
+            await record.flush()
+        except Exception:  # noqa: BLE001 - the end of the turn stores it too
+            _log.exception(
+                "rasa_react_ext.a2a_server.store_unreachable",
+                task_id=record.task.id,
+                event_info="What a running turn said could not be stored; trying again.",
+            )
 
     async def _stopped(
         self, live: Live, child: asyncio.Task[Result | None] | None

@@ -80,7 +80,7 @@ class Change:
         seq: Number of its last event now.
         body: The whole task now.
         events: New events by number.
-        pushed: Whether subscribers by push hear of it.
+        pushed: States, and the whole task in each, that subscribers by push hear of.
         end: The end of the turn that made it, if it ends here.
     """
 
@@ -91,7 +91,7 @@ class Change:
     seq: int
     body: bytes
     events: Sequence[tuple[int, bytes]]
-    pushed: bool
+    pushed: Sequence[tuple[str, bytes]]
     end: TurnEnd | None = None
 
 
@@ -143,8 +143,9 @@ class ServedTasks:
                 await connection.rollback()
                 return False
             await insert_events(connection, change.task_id, change.events)
-            if change.pushed and pushes.push:
-                await connection.execute(_outbox(change))
+            if pushes.push:
+                for state, body in change.pushed:
+                    await connection.execute(_outbox(change.task_id, state, body))
         return True
 
     async def request_cancel(self, task_id: str) -> None:
@@ -294,20 +295,20 @@ def _advance(change: Change) -> Any:
     )
 
 
-def _outbox(change: Change) -> Any:
+def _outbox(task_id: str, state: str, body: bytes) -> Any:
     """One row for each of the task's push subscriptions."""
     now = time.time()
     values = sa.select(
         push_config.c.task_id,
         push_config.c.config_id,
-        sa.literal(change.state),
-        sa.literal(change.body, sa.LargeBinary),
+        sa.literal(state),
+        sa.literal(body, sa.LargeBinary),
         sa.literal(0),
         sa.literal(now),
         sa.literal(False),
         sa.literal(""),
         sa.literal(now),
-    ).where(push_config.c.task_id == change.task_id)
+    ).where(push_config.c.task_id == task_id)
     names = [column.name for column in push_outbox.c if column.name != "id"]
     return push_outbox.insert().from_select(names, values)
 

@@ -120,11 +120,9 @@ class ServedTurns:
             turn_id = (await connection.execute(_taken(connection, new))).scalar_one_or_none()
             if turn_id is None:
                 return await _earlier(connection, new)
-            full = (
-                reserved is None
-                and new.max_contexts is not None
-                and await _open_contexts(connection) >= new.max_contexts
-            )
+            # The context is new where it is held by a task that is only being made.
+            unknown = new.new_task is not None and reserved == new.task_id
+            full = (unknown or reserved is None) and await _is_full(connection, new)
             if new.new_task is not None:
                 await _make_task(connection, new, new.new_task)
             elif not await _still_open(connection, new.task_id):
@@ -132,14 +130,16 @@ class ServedTurns:
                 return Claim(status="ended", task_id=new.task_id)
             if new.push is not None:
                 await put_push_config(connection, new.task_id, new.push)
-            if not full:
+            held = None if full else new.task_id
+            if reserved != held:
                 await connection.execute(
                     context.update()
                     .where(context.c.caller == new.caller, context.c.context_id == new.context_id)
-                    .values(task_id=new.task_id)
+                    .values(task_id=held)
                 )
-            alone = reserved in (None, new.task_id) and await _is_first(
-                connection, turn_id, new.caller, new.context_id
+            alone = unknown or (
+                reserved in (None, new.task_id)
+                and await _is_first(connection, turn_id, new.caller, new.context_id)
             )
         return Claim(
             status="new",
@@ -237,7 +237,7 @@ def upsert(connection: AsyncConnection, table: sa.Table) -> Any:
 
 
 def _seen(connection: AsyncConnection, new: NewTurn) -> Any:
-    """Note the context; holds its row until the transaction ends."""
+    """Note the context, held by the new task if nobody knew it; locks its row until the end."""
     now = time.time()
     return (
         upsert(connection, context)
@@ -245,7 +245,7 @@ def _seen(connection: AsyncConnection, new: NewTurn) -> Any:
             caller=new.caller,
             context_id=new.context_id,
             conversation=new.conversation,
-            task_id=None,
+            task_id=new.task_id,
             last_seen=now,
         )
         .on_conflict_do_update(
@@ -292,9 +292,13 @@ async def _earlier(connection: AsyncConnection, new: NewTurn) -> Claim:
     )
 
 
-async def _open_contexts(connection: AsyncConnection) -> int:
-    query = sa.select(sa.func.count()).where(context.c.task_id.is_not(None))
-    return int((await connection.execute(query)).scalar_one())
+async def _is_full(connection: AsyncConnection, new: NewTurn) -> bool:
+    """Whether too many contexts are open without that of the new turn."""
+    if new.max_contexts is None:
+        return False
+    mine = sa.and_(context.c.caller == new.caller, context.c.context_id == new.context_id)
+    query = sa.select(sa.func.count()).where(context.c.task_id.is_not(None), sa.not_(mine))
+    return int((await connection.execute(query)).scalar_one()) >= new.max_contexts
 
 
 async def _is_first(

@@ -51,7 +51,7 @@ async def serve_a_task(
         seq=2,
         body=b"task",
         events=[(2, b"event")],
-        pushed=True,
+        pushed=[(state, b"task")],
         end=end,
     )
     assert await ServedTasks(database).record(change)
