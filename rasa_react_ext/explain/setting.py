@@ -16,8 +16,18 @@ from pydantic import BaseModel, ValidationError
 
 from rasa_react_ext.errors import ConfigurationError
 
-__all__ = ["MEANT", "UNKNOWN_KEY", "explained", "meant", "model_error", "nearest", "refusal"]
+__all__ = [
+    "MEANT",
+    "MISSING",
+    "UNKNOWN_KEY",
+    "explained",
+    "meant",
+    "model_error",
+    "nearest",
+    "refusal",
+]
 
+MISSING = "this key is missing."
 UNKNOWN_KEY = "this key is unknown."
 MEANT = re.compile(r"Did you mean '([^']+)'\?")
 _QUOTED = re.compile(r"'([^']*)'")
@@ -34,7 +44,7 @@ _KINDS = {
     "model": ("this must hold keys.", "Write keys with values below it."),
 }
 _WHOLE = {
-    "missing": ("this key is missing.", "Add it."),
+    "missing": (MISSING, "Add it."),
     "string_too_short": ("this is empty.", "Write a value, or remove the key."),
     "too_short": ("there are too few entries.", "Write at least one, or remove the key."),
 }

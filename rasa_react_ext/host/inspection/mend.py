@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rasa_react_ext.errors import ConfigurationError
-from rasa_react_ext.explain.setting import MEANT, UNKNOWN_KEY
+from rasa_react_ext.explain.setting import MEANT, MISSING, UNKNOWN_KEY
 
 __all__ = ["at", "drop", "expanded", "is_unset", "read_mending", "rename"]
 
 _MOST = 20
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _NAMES = ("name", "id")
+_STAND_INS: tuple[Any, ...] = ("1", {"1": "1"})
+"""Values for keys that are missing: a text that is a number too, and keys with values."""
 _Read = TypeVar("_Read")
 
 
@@ -34,21 +36,41 @@ def read_mending(
         locate: Where in the values a refusal belongs.
 
     Returns:
-        What was read, None where a mistake could not be taken out; and whether there was any.
+        What was read, None where it could not be without something that is missing; and
+        whether there was any mistake.
     """
-    mended = copy.deepcopy(values)
+    mended, filled = copy.deepcopy(values), dict[tuple[str, ...], int]()
     for turn in range(_MOST):
         try:
-            return read(mended), turn > 0
+            done = read(mended)
         except ConfigurationError as error:
             tell(error)
-            parts, right = locate(error), MEANT.search(error.fix)
-            unknown = error.problem == UNKNOWN_KEY and right is not None
-            if not (unknown and right and rename(mended, parts, right[1])) and not drop(
-                mended, parts
-            ):
+            if not _mend(mended, error, locate(error), filled):
                 return None, True
+        else:
+            return (None if filled else done), turn > 0
     return None, True
+
+
+def _mend(
+    mended: Any, error: ConfigurationError, parts: Sequence[str], filled: dict[tuple[str, ...], int]
+) -> bool:
+    """Take one mistake out; whether that could be done."""
+    if error.problem == MISSING:
+        return _fill(mended, parts, filled)
+    right = MEANT.search(error.fix) if error.problem == UNKNOWN_KEY else None
+    return (right is not None and rename(mended, parts, right[1])) or drop(mended, parts)
+
+
+def _fill(mended: Any, parts: Sequence[str], filled: dict[tuple[str, ...], int]) -> bool:
+    """Put the next stand-in where a key is missing; where none fits, what needs it goes."""
+    above, place = at(mended, parts[:-1]), tuple(parts)
+    tried = filled.get(place, 0)
+    if tried == len(_STAND_INS) or not isinstance(above, dict):
+        return drop(mended, parts[:-1])
+    above[parts[-1]] = copy.copy(_STAND_INS[tried])
+    filled[place] = tried + 1
+    return True
 
 
 def at(values: Any, parts: Sequence[str]) -> Any:

@@ -296,6 +296,36 @@ def test_an_external_agent_that_does_not_answer_is_a_warning(sample: Path, edit:
     assert (external.kind, external.flows) == ("external", ["explore_stocks"])
 
 
+@pytest.mark.parametrize("description", ["", "\n  description: [A, desk]", "\n  description: 5"])
+def test_mistakes_of_the_server_channel_are_told_together_whatever_is_missing(
+    sample: Path, edit: Edit, description: str
+) -> None:
+    entry = f"""rest:
+
+rasa_react_ext.channels.A2AServer:{description}
+  url: https://desk.example
+  max_contexts: many
+  grpc: {{interface: 0.0.0.0}}
+  auth:
+    api_key: {{header: X-Key}}
+  card_signing: {{key_id: k, algorithm: none}}
+  lease_seconds: 0
+  pathh: /a
+"""
+    edit("credentials.yml", "rest:", entry)
+    keys = [f.key.rpartition("A2AServer: ")[2] for f in _inspected().findings]
+    assert sorted(key for key in keys if "session" not in key) == [
+        "auth: api_key: keys",
+        "card_signing: algorithm",
+        "card_signing: private_key_path",
+        "description",
+        "grpc: port",
+        "lease_seconds",
+        "max_contexts",
+        "pathh",
+    ]
+
+
 @pytest.mark.parametrize(
     ("interface", "field"),
     [
