@@ -18,6 +18,10 @@ from tests.host.project import hosts_own_warnings
 
 pytestmark = pytest.mark.host
 
+BROKER = "sub_agents/broker/config.yml"
+WHOLE = "agent: {name: broker, protocol: A2A, description: d}\nconfiguration: {max_retries: 0"
+ENDPOINTS = "rasa_react_ext: {store: s.db}\nmcp_servers: {a: b}\n"
+
 
 @pytest.fixture
 def broker() -> Iterator[Remote]:
@@ -129,11 +133,15 @@ def test_a_task_that_is_forced_is_ended_by_the_next_server_whatever_it_reports(
     ("file", "content", "code", "said"),
     [
         (None, "", 3, "no external agent of this name"),
-        ("sub_agents/broker/config.yml", "agent: [", 4, "Rasa cannot read the agents"),
-        ("sub_agents/broker/config.yml", "", 4, "Rasa cannot read the agents"),
+        (BROKER, "agent: [", 3, f"{BROKER}:2: "),
+        (BROKER, "", 3, f"{BROKER}: name: this key is missing. "),
+        (BROKER, "agent: {name: broker, protocol: A2A}", 3, f"{BROKER}:1: agent: description: "),
+        (BROKER, f"{WHOLE}, timeout: soon}}", 3, f"{BROKER}:2: configuration: timeout: "),
+        (BROKER, f"{WHOLE}, agent_card: '${{NO_CARD}}'}}", 3, "Set NO_CARD, in the environment"),
+        ("endpoints.yml", ENDPOINTS, 4, "Rasa cannot read the project in this folder"),
     ],
 )
-def test_an_agent_that_the_project_does_not_define_is_one_message(
+def test_a_project_that_does_not_define_the_agent_is_one_message_with_file_key_and_fix(
     store: Path,
     file: str | None,
     content: str,

@@ -18,6 +18,7 @@ from rasa_react_ext.host.binding import settings_from
 from rasa_react_ext.host.external.build import build_external_agents
 from rasa_react_ext.host.inspection.source import read_source
 from rasa_react_ext.host.inspection.written import policy_keys
+from rasa_react_ext.host.terminal.refusal import Named, refusals_placed
 from rasa_react_ext.store import RemoteTasks
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ async def cancel_at_agent(name: str, task_id: str) -> None:
         task_id: The agent's name of the task.
 
     Raises:
-        ConfigurationError: The project has no such agent, or its definition does not fit.
-        HostError: The host cannot read the project.
+        ConfigurationError: The project has no such agent, or one of its files is wrong.
+        HostError: The host has given up without a reason.
         PeerError: The agent could not be told; the task may go on.
     """
     agent = _agent(name)
@@ -67,25 +68,33 @@ async def end_remote_task(database: Database, row: RemoteTask) -> None:
 
 
 def _agent(name: str) -> ExternalAgent:
-    try:
-        load_project_dotenv()
-        Configuration.initialise_empty()
-        Configuration.initialise_endpoints(Path("endpoints.yml"))
-        Configuration.initialise_sub_agents(Path("sub_agents"))
-    except (Exception, SystemExit) as error:
-        raise HostError(
-            f"Rasa cannot read the agents of the project in this folder: "
-            f"{' '.join(str(error).split())}. `rasa-react check` says more."
-        ) from error
-    configuration = Configuration.get_instance()
-    config = configuration.available_agents.agents.get(name)
-    if config is None or config.agent.protocol is not ProtocolConfig.A2A:
-        raise ConfigurationError(
-            file="sub_agents",
-            key=name,
-            problem="the project in this folder has no external agent of this name.",
-            fix="Run this in the project's folder, or close the task here with --force.",
-        )
-    settings = settings_from(policy_keys(read_source(Path("config.yml"))))
-    built = build_external_agents({name: config}, configuration.endpoints, settings)
+    load_project_dotenv()
+    endpoints, sub_agents = Path("endpoints.yml"), Path("sub_agents")
+    with refusals_placed(Named(endpoints=endpoints, sub_agents=sub_agents)):
+        _read(endpoints, sub_agents)
+        configuration = Configuration.get_instance()
+        config = configuration.available_agents.agents.get(name)
+        if config is None or config.agent.protocol is not ProtocolConfig.A2A:
+            raise ConfigurationError(
+                file="sub_agents",
+                key=name,
+                problem="the project in this folder has no external agent of this name.",
+                fix="Run this in the project's folder, or close the task here with --force.",
+            )
+        settings = settings_from(policy_keys(read_source(Path("config.yml"))))
+        built = build_external_agents({name: config}, configuration.endpoints, settings)
     return built[name, ProtocolType.A2A]
+
+
+def _read(endpoints: Path, sub_agents: Path) -> None:
+    """Let the host read the files; for a wrong kind of value it has no error of its own."""
+    try:
+        Configuration.initialise_empty()
+        Configuration.initialise_endpoints(endpoints)
+        if sub_agents.is_dir():
+            Configuration.initialise_sub_agents(sub_agents)
+    except (TypeError, AttributeError, KeyError) as error:
+        raise HostError(
+            f"Rasa cannot read the project in this folder: {' '.join(str(error).split())}. "
+            "`rasa-react check` says more."
+        ) from error
