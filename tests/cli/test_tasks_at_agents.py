@@ -137,7 +137,7 @@ def test_a_task_that_is_forced_is_ended_by_the_next_server_whatever_it_reports(
         (BROKER, "", 3, f"{BROKER}: name: this key is missing. "),
         (BROKER, "agent: {name: broker, protocol: A2A}", 3, f"{BROKER}:1: agent: description: "),
         (BROKER, f"{WHOLE}, timeout: soon}}", 3, f"{BROKER}:2: configuration: timeout: "),
-        (BROKER, f"{WHOLE}, agent_card: '${{NO_CARD}}'}}", 3, "Set NO_CARD, in the environment"),
+        (BROKER, f"{WHOLE}, agent_card: '${{NO_CARD}}'}}", 3, "agent_card: there is no such file"),
         ("endpoints.yml", ENDPOINTS, 4, "Rasa cannot read the project in this folder"),
     ],
 )

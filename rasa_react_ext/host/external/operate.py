@@ -12,6 +12,7 @@ from rasa.cli.project_env import load_project_dotenv
 from rasa.core.available_agents import ProtocolConfig
 from rasa.core.config.configuration import Configuration
 
+from rasa_react_ext.a2a_client import is_address
 from rasa_react_ext.a2a_wire import failed_task, task_body
 from rasa_react_ext.errors import ConfigurationError, HostError, PeerError
 from rasa_react_ext.host.binding import settings_from
@@ -44,6 +45,8 @@ async def cancel_at_agent(name: str, task_id: str) -> None:
     """
     agent = _agent(name)
     try:
+        if not is_address(agent.connection.spec.card):
+            await agent.connection.card(attempts=1)
         if not await agent.connection.cancel(task_id):
             raise PeerError(
                 name,
