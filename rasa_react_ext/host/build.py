@@ -24,6 +24,7 @@ from rasa_react_ext.host.agent import ReActAgent
 from rasa_react_ext.host.check import check_agent
 from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.external.agent import ExternalAgent
+from rasa_react_ext.host.import_fault import class_refusal
 from rasa_react_ext.host.settings import Settings
 
 if TYPE_CHECKING:
@@ -80,9 +81,7 @@ def agent_class(config: AgentConfig, protocol: ProtocolType) -> type[ReActAgent]
     try:
         user_class = class_from_module_path(module)
     except Exception as error:
-        raise ConfigurationError(
-            **where, problem=f"{module!r} cannot be imported ({error}).", fix="Correct the path."
-        ) from error
+        raise class_refusal(error, module, **where) from error
     if not inspect.isclass(user_class) or not issubclass(user_class, MCPBaseAgent):
         raise ConfigurationError(
             **where,

@@ -18,6 +18,7 @@ from rasa_react_ext.host.external import talk
 from rasa_react_ext.host.external.agent import ExternalAgent
 from rasa_react_ext.host.external.mount import current_mount
 from rasa_react_ext.host.external.spec import agent_spec, check_push_url
+from rasa_react_ext.host.import_fault import class_refusal
 
 if TYPE_CHECKING:
     from rasa.agents.schemas import AgentInput
@@ -100,9 +101,7 @@ def _agent_class(config: AgentConfig) -> type[ExternalAgent]:
     try:
         user_class = class_from_module_path(module)
     except Exception as error:
-        raise ConfigurationError(
-            **where, problem=f"{module!r} cannot be imported ({error}).", fix="Correct the path."
-        ) from error
+        raise class_refusal(error, module, **where) from error
     if not inspect.isclass(user_class) or not issubclass(user_class, A2AAgent):
         raise ConfigurationError(
             **where, problem=f"{module!r} is no external agent class.", fix="Extend A2AAgent."

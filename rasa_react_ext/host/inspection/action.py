@@ -16,8 +16,8 @@ from rasa.shared.core.constants import DEFAULT_ACTION_NAMES
 from rasa_sdk.executor import ActionExecutor
 
 from rasa_react_ext.explain.setting import explained, nearest
+from rasa_react_ext.host.import_fault import fault_of, fault_words
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
-from rasa_react_ext.host.inspection.import_fault import fault_of, fault_words
 from rasa_react_ext.host.inspection.mend import expanded
 from rasa_react_ext.host.inspection.source import entries, section, steps
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterator
 
 from rasa_react_ext.explain.setting import meant
-from rasa_react_ext.host.inspection.import_fault import fault_of
+from rasa_react_ext.host.import_fault import fault_of
 
 __all__ = ["class_at"]
 

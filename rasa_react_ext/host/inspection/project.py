@@ -28,9 +28,9 @@ from rasa_react_ext.host.a2a.requirement import check_block
 from rasa_react_ext.host.binding import server_names
 from rasa_react_ext.host.external.build import CHANNEL as REPORT_CHANNEL
 from rasa_react_ext.host.external.build import external_names
+from rasa_react_ext.host.import_fault import fault_of, fault_words
 from rasa_react_ext.host.inspection.files import parts_of
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
-from rasa_react_ext.host.inspection.import_fault import fault_of, fault_words
 from rasa_react_ext.host.inspection.mend import expanded, read_mending
 from rasa_react_ext.host.inspection.source import section
 from rasa_react_ext.host.inspection.written import policy_keys, unset_variables

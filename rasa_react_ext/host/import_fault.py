@@ -8,14 +8,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import rasa_react_ext
+from rasa_react_ext.errors import ConfigurationError
 
-__all__ = ["fault_of", "fault_words"]
+__all__ = ["class_refusal", "fault_of", "fault_words"]
 
 _OTHERS = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     str(Path(rasa_react_ext.__file__).parent),
 )
 """Folders whose code is not the project's."""
+
+
+def class_refusal(error: BaseException, path: str, *, file: str, key: str) -> ConfigurationError:
+    """What to do about a class that cannot be imported.
+
+    Args:
+        error: What the import raised.
+        path: The class, as it is written.
+        file: Where it is written.
+        key: The key there.
+    """
+    place = fault_of(error)
+    if place is None:
+        problem, fix = f"{path!r} cannot be imported ({error}).", "Correct the path."
+    else:
+        problem = f"{path!r} cannot be imported: {place[0]}, line {place[1]}: {_said(error)}."
+        fix = "Correct that line."
+    return ConfigurationError(file=file, key=key, problem=problem, fix=fix)
 
 
 def fault_of(error: BaseException) -> tuple[str, int] | None:
@@ -39,10 +58,13 @@ def fault_of(error: BaseException) -> tuple[str, int] | None:
 
 def fault_words(error: BaseException) -> str:
     """What is wrong at that place."""
+    return f"this cannot be imported: {_said(error)}."
+
+
+def _said(error: BaseException) -> str:
     first = list(_chain(error))[-1]
     words = first.msg if isinstance(first, SyntaxError) else str(first)
-    said = " ".join(words.split()) or type(first).__name__
-    return f"this cannot be imported: {said.rstrip('.')}."
+    return (" ".join(words.split()) or type(first).__name__).rstrip(".")
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
