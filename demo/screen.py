@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
 from rich.text import Text
 
 from rasa_react_ext.testing.transcript import Kind, Line
@@ -54,7 +56,15 @@ class Screen:
     def step(self, doing: str) -> Generator[None, None, None]:
         """Show that something is going on, and how long it took when it is done."""
         begin = time.perf_counter()
-        with self._console.status(f"{doing} ..."):
+        # What does not go to this stream stays away from it: rich would bring it here.
+        shared = sys.stdout is self.stream
+        with Live(
+            Spinner("dots", f"{doing} ..."),
+            console=self._console,
+            transient=True,
+            redirect_stdout=shared,
+            redirect_stderr=shared,
+        ):
             yield
         self._console.print(Text(f"  {doing}: {time.perf_counter() - begin:.1f} s", "dim"))
 

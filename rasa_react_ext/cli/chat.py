@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
+from rich.console import Console
 
-from rasa_react_ext.cli.quiet import host_kept_quiet
+from rasa_react_ext.cli.quiet import host_kept_quiet, prints_kept_quiet
 from rasa_react_ext.cli.screen import Screen
 from rasa_react_ext.cli.talk import converse, typed_lines
 from rasa_react_ext.compatibility import check_host
@@ -48,13 +50,20 @@ def command(model: Path, endpoints: Path, sub_agents: Path, sender: str) -> None
 
 
 async def _chat(archive: Path, endpoints: Path, sub_agents: Path, sender: str) -> None:
-    screen = Screen()
+    screen = Screen(Console(file=sys.stdout, highlight=False))
     screen.note("Loading the assistant …")
-    from rasa_react_ext.host.terminal import loaded_session
+    async with contextlib.AsyncExitStack() as stack:
+        with prints_kept_quiet():
+            from rasa_react_ext.host.terminal import loaded_session
 
-    async with loaded_session(
-        archive=archive, endpoints=endpoints, sub_agents=sub_agents, view=screen, sender_id=sender
-    ) as session:
+            loading = loaded_session(
+                archive=archive,
+                endpoints=endpoints,
+                sub_agents=sub_agents,
+                view=screen,
+                sender_id=sender,
+            )
+            session = await stack.enter_async_context(loading)
         await converse(session, screen, typed_lines(), typed=sys.stdin.isatty())
 
 

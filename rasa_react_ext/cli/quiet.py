@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
 import warnings
@@ -11,7 +12,7 @@ from typing import NoReturn
 
 import click
 
-__all__ = ["host_kept_quiet", "lines_kept_quiet"]
+__all__ = ["host_kept_quiet", "lines_kept_quiet", "prints_kept_quiet"]
 
 
 @contextlib.contextmanager
@@ -54,3 +55,14 @@ def lines_kept_quiet() -> Generator[None]:
         yield
     finally:
         structlog.configure(**before)
+
+
+@contextlib.contextmanager
+def prints_kept_quiet() -> Generator[None]:
+    """Without what the host prints on standard output, unless asked for.
+
+    What is ours is to be written to the stream itself, taken before the block.
+    """
+    shown = click.get_current_context().find_object(bool)
+    with contextlib.nullcontext() if shown else contextlib.redirect_stdout(io.StringIO()):
+        yield
