@@ -195,11 +195,14 @@ class Finish:
         outcome: How it ended.
         text: The pending question, for *input required*.
         reason: Why, for the developer; empty for ordinary ends.
+        kind: Class of a failure: `content_filter`, `blank_answers`, or a budget with `_limit`;
+            empty where the model's own failure tells it.
     """
 
     outcome: Outcome
     text: str = ""
     reason: str = ""
+    kind: str = ""
 
 
 Action = Ask | Say | Execute | CallDone | SlotChanged | Review | Finish

@@ -193,6 +193,7 @@ class Driver:
             RunEnded(
                 outcome=finish.outcome,
                 reason=finish.reason,
+                kind=finish.kind,
                 model_calls=self.run.model_calls,
                 tokens=self.run.tokens,
             )

@@ -102,12 +102,13 @@ class Spoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """The agent turn is over."""
+    """The turn is over; `kind` is the class of a failure that is not the last model call's."""
 
     outcome: Outcome
     reason: str
     model_calls: int
     tokens: int
+    kind: str = ""
 
 
 Occurrence = (

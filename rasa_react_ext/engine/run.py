@@ -120,7 +120,7 @@ def _withheld(run: Run, speech: Speech) -> Decision:
     if run.closing is not None:
         return _gave_up(run, seen)
     reason = "The model's content filter stopped the answer."
-    return _finish(run, Outcome.FAILED, reason=reason, before=seen)
+    return _finish(run, Outcome.FAILED, reason=reason, kind="content_filter", before=seen)
 
 
 def _spoke(run: Run, speech: Speech) -> Decision:
@@ -135,7 +135,8 @@ def _spoke(run: Run, speech: Speech) -> Decision:
 def _blank(run: Run) -> Decision:
     run = replace(run, blanks=run.blanks + 1)
     if run.blanks > BLANKS_ALLOWED:
-        return _finish(run, Outcome.FAILED, reason="The model gave only blank answers.")
+        reason = "The model gave only blank answers."
+        return _finish(run, Outcome.FAILED, reason=reason, kind="blank_answers")
     return _next_ask(run)
 
 
@@ -158,6 +159,7 @@ def _limit_reached(run: Run, speech: Speech) -> Decision:
         Outcome.FAILED if fails else Outcome.INPUT_REQUIRED,
         text="" if fails else speech.text,
         reason=f"Budget exhausted: {run.limit}.",
+        kind=f"{run.limit}_limit" if fails else "",
         before=_said(speech, "final_response" if fails else "input_required"),
     )
 
@@ -380,9 +382,11 @@ def _finish(
     *,
     text: str = "",
     reason: str = "",
+    kind: str = "",
     before: Sequence[Action] = (),
 ) -> Decision:
-    return replace(run, ended=True), (*before, Finish(outcome=outcome, text=text, reason=reason))
+    finish = Finish(outcome=outcome, text=text, reason=reason, kind=kind)
+    return replace(run, ended=True), (*before, finish)
 
 
 def _required(value: _T | None) -> _T:

@@ -217,6 +217,7 @@ class _Turn:
             RunEnded(
                 outcome=Outcome.FAILED,
                 reason=f"{type(error).__name__}: {error}",
+                kind=type(error).__name__,
                 model_calls=run.model_calls,
                 tokens=run.tokens,
             )

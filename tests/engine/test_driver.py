@@ -11,6 +11,7 @@ import pytest
 from rasa_react_ext.engine import wording
 from rasa_react_ext.engine.decision import CallDone, Outcome, Rules
 from rasa_react_ext.engine.memory import Memory
+from rasa_react_ext.engine.message import ModelAnswer
 from rasa_react_ext.engine.occurrence import (
     CallFinished,
     CallStarted,
@@ -228,6 +229,26 @@ def test_a_closing_request_of_a_failing_flow_asks_nothing() -> None:
     played = turn(answer("", call("look")), answer("So far."), rules=rules)
     assert played.play().outcome is Outcome.FAILED
     assert "ask how to go on" not in played.model.requests[1].messages[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "on_limit", "outcome", "kind"),
+    [
+        ([answer("")] * 8, "ask", Outcome.FAILED, "blank_answers"),
+        ([answer("", finish_reason="content_filter")], "ask", Outcome.FAILED, "content_filter"),
+        ([answer("", refusal="No.")], "ask", Outcome.FAILED, "content_filter"),
+        ([answer("", call("look")), answer("So far.")], "fail", Outcome.FAILED, "steps_limit"),
+        ([answer("", call("look")), answer("So far.")], "ask", Outcome.INPUT_REQUIRED, ""),
+    ],
+)
+def test_the_end_of_a_failed_turn_bears_its_class(
+    answers: list[ModelAnswer], on_limit: Any, outcome: Outcome, kind: str
+) -> None:
+    steps = 1 if answers[0].calls else 10
+    played = turn(*answers, rules=Rules(max_steps=steps, on_limit=on_limit))
+    assert played.play().outcome is outcome
+    (ended,) = played.log.of(RunEnded)
+    assert ended.kind == kind
 
 
 def test_b31_a_closing_call_that_is_returned_nevertheless_is_not_run() -> None:

@@ -33,7 +33,8 @@ def test_d3_6_a_limit_is_a_failure_for_the_flow_where_that_is_wanted() -> None:
     play = Play(rules=Rules(max_steps=1, completes="task_completed", on_limit="fail"))
     play.say(answer("", call("look")))
     play.say(answer("I could not finish."))
-    assert play.end == Finish(outcome=Outcome.FAILED, reason="Budget exhausted: steps.")
+    reason = "Budget exhausted: steps."
+    assert play.end == Finish(outcome=Outcome.FAILED, reason=reason, kind="steps_limit")
     assert play.said() == [("final_response", "I could not finish.")]
 
 

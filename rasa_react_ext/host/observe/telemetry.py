@@ -150,14 +150,15 @@ class Telemetry:
 
     def _ended(self, ended: engine.RunEnded) -> None:
         failed = ended.outcome is Outcome.FAILED
-        broken_off = _OTHER if failed else "cancelled"
+        kind = ended.kind or self._failure
+        broken_off = kind if failed else "cancelled"
         for span, _ in self._calls.values():
             _mark(span, broken_off)
             span.end()
         self._failed(broken_off)
         if self._run is not None:
             if failed:
-                _mark(self._run, self._failure)
+                _mark(self._run, kind)
             self._run.set_attribute("rasa_react_ext.outcome", ended.outcome.value)
             self._run.set_attribute("rasa_react_ext.model_calls", ended.model_calls)
             self._run.end()

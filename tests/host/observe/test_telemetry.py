@@ -55,9 +55,11 @@ def times(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
     provider.shutdown()
 
 
-def _run(*seen: engine.Occurrence, outcome: Outcome = Outcome.COMPLETED) -> None:
+def _run(*seen: engine.Occurrence, outcome: Outcome = Outcome.COMPLETED, kind: str = "") -> None:
     watcher = telemetry.Telemetry("desk", "customer", ASKED)
-    ended = engine.RunEnded(outcome=outcome, reason="secret words", model_calls=1, tokens=12)
+    ended = engine.RunEnded(
+        outcome=outcome, reason="secret words", model_calls=1, tokens=12, kind=kind
+    )
     for occurrence in (engine.RunStarted(tools=()), *seen, ended):
         watcher.on(occurrence)
 
@@ -181,6 +183,17 @@ def test_a_turn_that_fails_bears_the_class_of_its_last_failure(
     _run(*(each for last in seen for each in (_asked(), last)), outcome=Outcome.FAILED)
     run = _finished(spans)["invoke_agent desk"]
     assert (_attributes(run)["error.type"], run.status.description) == (kind, kind)
+
+
+@pytest.mark.parametrize("seen", [(), (_failure("rate_limit"),), (_answered(),)])
+def test_a_turn_that_fails_by_something_else_bears_the_class_of_that(
+    spans: InMemorySpanExporter, seen: tuple[engine.Occurrence, ...]
+) -> None:
+    _run(_asked(), *seen, _tool()[0], outcome=Outcome.FAILED, kind="steps_limit")
+    finished = _finished(spans)
+    run, tool = finished["invoke_agent desk"], finished["execute_tool find"]
+    assert (_attributes(run)["error.type"], run.status.description) == ("steps_limit",) * 2
+    assert _attributes(tool)["error.type"] == "steps_limit"
 
 
 @pytest.mark.parametrize(
