@@ -5,6 +5,7 @@ A store that cannot be reached costs the protection it gives, not the conversati
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -13,6 +14,7 @@ import structlog
 from rasa.dialogue_understanding.stack.frames.flow_stack_frame import AgentStackFrame
 from sqlalchemy.exc import SQLAlchemyError
 
+from rasa_react_ext.a2a_wire import message_text
 from rasa_react_ext.host import process
 from rasa_react_ext.host.arrival import MEMORY_KEY
 from rasa_react_ext.store import RemoteTask, RemoteTasks
@@ -71,6 +73,8 @@ async def note_waiting(conversation: str, agent: str, key: str, task: Task) -> s
         task: The task.
     """
     watch(conversation)
+    text = message_text(task.status.message)
+    question: dict[str, Any] = {"said": text, "said_at": time.time()} if text else {}
     if key and await _quietly(lambda: tasks().get(key)) is not None:
         await _quietly(
             lambda: tasks().update(
@@ -79,6 +83,7 @@ async def note_waiting(conversation: str, agent: str, key: str, task: Task) -> s
                 parked=False,
                 task_id=task.id,
                 context_id=task.context_id,
+                **question,
             )
         )
         return key
@@ -90,6 +95,7 @@ async def note_waiting(conversation: str, agent: str, key: str, task: Task) -> s
             agent=agent,
             task_id=task.id,
             context_id=task.context_id,
+            **question,
         )
     )
     return fresh

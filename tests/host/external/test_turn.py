@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import MessageToDict
 
-from rasa_react_ext.a2a_wire import data_of
+from rasa_react_ext.a2a_wire import Task, data_of
 from rasa_react_ext.testing import ModelServer
 from tests.a2a_client.grpc_remote import grpc_remote
 from tests.a2a_client.remote import Remote
@@ -256,6 +256,22 @@ async def test_a_task_that_is_waited_for_is_noted_so_that_a_killed_worker_leaves
         broker.release()
         assert (await talking)[-1] == "Come again."
         assert await ledger.tasks().open_of("anna") == []
+
+
+async def test_a_task_that_waits_for_the_user_is_noted_with_its_question(
+    trading: Project, broker: Remote
+) -> None:
+    from rasa_react_ext.host.external import ledger
+
+    async with loaded(trading) as agent:
+        assert await says(agent, "start trade ask") == ["Let me see.", "Which currency?"]
+        (row,) = await ledger.tasks().open()
+        assert (row.said, bool(row.said_at)) == ("Which currency?", True)
+        await ledger.tasks().update(row.key, said="Let me see.")
+        task = Task(id=row.task_id)
+        task.status.message.parts.add(text="In which currency, please?")
+        assert await ledger.note_waiting("anna", "broker", row.key, task) == row.key
+        assert [row.said for row in await ledger.tasks().open()] == ["In which currency, please?"]
 
 
 async def test_a_turn_that_is_over_soon_writes_nothing(trading: Project, broker: Remote) -> None:
