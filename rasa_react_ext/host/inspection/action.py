@@ -43,6 +43,9 @@ def check_actions(inspection: Inspection, files: Files) -> None:
         inspection: Takes what is wrong.
         files: The project's files.
     """
+    if _lacks_endpoint(inspection, files.endpoints):
+        _tell_endpoint(inspection, files)
+        return
     module = expanded(section(files.endpoints.values(), _PLACE[0]).get(_PLACE[1]))
     if not module or "${" in str(module):
         return
@@ -57,6 +60,39 @@ def check_actions(inspection: Inspection, files: Files) -> None:
         for name in _declared(source):
             if name not in provided:
                 inspection.add(_missing(source, name, module, provided, name in run))
+
+
+def _lacks_endpoint(inspection: Inspection, endpoints: Source) -> bool:
+    """Whether nothing says where actions run, and it was not told that the key is misspelt."""
+    values = endpoints.values()
+    if endpoints.problem or not isinstance(values, Mapping | None):
+        return False
+    meant = any(f.file == endpoints.path and repr(_PLACE[0]) in f.fix for f in inspection.findings)
+    return not meant and (values or {}).get(_PLACE[0]) is None
+
+
+def _tell_endpoint(inspection: Inspection, files: Files) -> None:
+    """Actions that the host refuses to run, in the middle of a conversation."""
+    if any(source.problem for source in (*files.domain, *files.flows)):
+        return
+    declared, run = (
+        [name for source in files.domain for name in _declared(source)],
+        set(_run(files)),
+    )
+    names = [name for name in declared if name in run] or declared
+    if not names:
+        return
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    found = Finding(
+        level="error" if names[0] in run else "warning",
+        file=files.endpoints.path,
+        line=files.endpoints.line([_PLACE[0]]),
+        key=_PLACE[0],
+        problem=f"nothing says where custom actions run: {names[0]!r}{more} would fail.",
+        fix="Add it, with actions_module: actions (a package of the project) or the url of an "
+        "action server.",
+    )
+    inspection.add(found)
 
 
 def _provided(inspection: Inspection, endpoints: Source, module: str) -> Collection[str] | None:

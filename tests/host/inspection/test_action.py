@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Edit = Callable[[str, str, str], None]
 
+STATUS = "action: action_sub_agent_status"
+
 MODULE = """\
 from typing import Any
 
@@ -57,6 +59,41 @@ def test_an_action_that_a_flow_runs_is_an_error(own: Path, edit: Edit) -> None:
     edit("flows/opening_hours.yml", "action_ask_the_sky", "action_ask_the_moon")
     (finding,) = _found()
     assert (finding.level, finding.key) == ("error", "actions: action_ask_the_moon")
+
+
+@pytest.mark.parametrize("section", ["", "\naction_endpoint:\n"])
+@pytest.mark.parametrize(
+    ("flow_runs", "level", "action"),
+    [(True, "error", "action_ask_the_sky"), (False, "warning", "action_sub_agent_status")],
+)
+def test_actions_that_nothing_runs_are_told_with_the_level_of_what_happens(
+    sample: Path, edit: Edit, section: str, flow_runs: bool, level: str, action: str
+) -> None:
+    edit("endpoints.yml", "\naction_endpoint:\n  actions_module: actions\n", section)
+    edit("flows/patterns.yml", STATUS, "action: utter_opening_hours")
+    if flow_runs:
+        edit("flows/opening_hours.yml", "utter_opening_hours", "action_ask_the_sky")
+        edit("domain.yml", "actions:\n", "actions:\n  - action_ask_the_sky\n")
+    (finding,) = _found()
+    assert (finding.file, finding.key) == ("endpoints.yml", "action_endpoint")
+    assert (finding.level, bool(finding.line)) == (level, bool(section))
+    assert f"run: '{action}'" in finding.problem
+    assert "actions_module: actions" in finding.fix
+
+
+def test_a_misspelt_section_of_actions_is_told_once(sample: Path, edit: Edit) -> None:
+    edit("endpoints.yml", "\naction_endpoint:\n", "\naction_endpont:\n")
+    (finding,) = _found()
+    assert "'action_endpoint'" in finding.fix
+
+
+def test_a_project_without_custom_actions_needs_no_place_to_run_them(
+    sample: Path, edit: Edit
+) -> None:
+    edit("endpoints.yml", "\naction_endpoint:\n  actions_module: actions\n", "")
+    edit("domain.yml", "\nactions:\n  - action_sub_agent_status\n", "\n")
+    edit("flows/patterns.yml", STATUS, "action: utter_opening_hours")
+    assert _found() == []
 
 
 @pytest.mark.parametrize(
