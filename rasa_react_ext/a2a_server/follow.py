@@ -46,7 +46,7 @@ class Follower:
             last = live.record.seq if live.record is not None else stored.seq
         # Another process ended the turn, or work goes on without one.
         if last is None:
-            last = live.record.stored_seq if live.record is not None else 0
+            last = live.record.stored_seq if live.record is not None else 1
         async with contextlib.aclosing(self._log(live.turn.task_id, last, paused=True)) as log:
             async for event in log:
                 yield event

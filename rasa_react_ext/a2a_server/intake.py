@@ -13,7 +13,6 @@ from a2a.types import (
     Message,
     Role,
     SendMessageRequest,
-    StreamResponse,
     Task,
     TaskNotFoundError,
     TaskStatus,
@@ -270,8 +269,4 @@ def _known(turn: Turn, opening: Task) -> StoredTask:
 
 
 def _new_task(task: Task) -> NewTask:
-    return NewTask(
-        state=State.SUBMITTED.value,
-        body=task.SerializeToString(),
-        event=StreamResponse(task=task).SerializeToString(),
-    )
+    return NewTask(state=State.SUBMITTED.value, body=task.SerializeToString())

@@ -135,10 +135,8 @@ class ServedTasks:
         async with self._database.transaction() as connection:
             if change.ended:
                 # First, in the order in which a claim locks them too.
-                await connection.execute(
-                    context.update().where(context.c.task_id == change.task_id).values(task_id=None)
-                )
-            pushes = (await connection.execute(_advance(change))).one_or_none()
+                await connection.execute(_RELEASE, {"of_task": change.task_id})
+            pushes = (await connection.execute(_ADVANCE, _advanced(change))).one_or_none()
             if pushes is None or not await _end_turn(connection, change.end):
                 await connection.rollback()
                 return False
@@ -256,43 +254,49 @@ async def insert_events(
     """Add events to a task's log inside the caller's transaction."""
     if events:
         rows = [{"task_id": task_id, "seq": seq, "payload": payload} for seq, payload in events]
-        await connection.execute(event.insert(), rows)
+        await connection.execute(_ADD_EVENT, rows)
+
+
+# What every turn needs is built once: building a statement costs more than running it.
+_ADD_EVENT = event.insert()
+_RELEASE = context.update().where(context.c.task_id == sa.bindparam("of_task")).values(task_id=None)
+_ADVANCE = (
+    task.update()
+    .where(
+        task.c.task_id == sa.bindparam("of_task"),
+        task.c.version == sa.bindparam("read_at"),
+        task.c.ended.is_(False),
+    )
+    .returning(task.c.push)
+)
+_OPEN_TURN = turn.update().where(turn.c.id == sa.bindparam("of_turn"), turn.c.status == "open")
+_END_OWN = _OPEN_TURN.where(turn.c.runner == sa.bindparam("of_runner"))
+_END_LOST = _OPEN_TURN.where(turn.c.lease_until < sa.bindparam("now"))
 
 
 async def _end_turn(connection: AsyncConnection, end: TurnEnd | None) -> bool:
     if end is None:
         return True
-    mine = turn.c.runner == end.runner if end.runner else turn.c.lease_until < time.time()
-    done = await connection.execute(
-        turn.update()
-        .where(turn.c.id == end.turn_id, turn.c.status == "open", mine)
-        .values(
-            status="done" if end.runner else "lost",
-            outcome=end.outcome,
-            expires_at=end.expires_at,
-        )
-    )
+    changed = {"of_turn": end.turn_id, "outcome": end.outcome, "expires_at": end.expires_at}
+    if end.runner:
+        changed |= {"of_runner": end.runner, "status": "done"}
+    else:
+        changed |= {"now": time.time(), "status": "lost"}
+    done = await connection.execute(_END_OWN if end.runner else _END_LOST, changed)
     return done.rowcount == 1
 
 
-def _advance(change: Change) -> Any:
-    return (
-        task.update()
-        .where(
-            task.c.task_id == change.task_id,
-            task.c.version == change.version,
-            task.c.ended.is_(False),
-        )
-        .values(
-            state=change.state,
-            ended=change.ended,
-            version=change.version + 1,
-            seq=change.seq,
-            body=change.body,
-            updated_at=time.time(),
-        )
-        .returning(task.c.push)
-    )
+def _advanced(change: Change) -> dict[str, Any]:
+    return {
+        "of_task": change.task_id,
+        "read_at": change.version,
+        "state": change.state,
+        "ended": change.ended,
+        "version": change.version + 1,
+        "seq": change.seq,
+        "body": change.body,
+        "updated_at": time.time(),
+    }
 
 
 def _outbox(task_id: str, state: str, body: bytes) -> Any:

@@ -7,7 +7,7 @@ the numbers of its turns are in the order in which they were accepted.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from rasa_react_ext.store.database import Database
 from rasa_react_ext.store.served_schema import context, push_config, task, turn
-from rasa_react_ext.store.served_task import insert_events
 
 __all__ = ["Claim", "LostTurn", "NewTask", "NewTurn", "ServedTurns"]
 
@@ -28,13 +27,11 @@ class NewTask:
 
     Attributes:
         state: Name of its first state.
-        body: The whole task.
-        event: Its first event, number 1.
+        body: The whole task; it counts as the first event and is not in the log.
     """
 
     state: str
     body: bytes
-    event: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +113,8 @@ class ServedTurns:
     async def claim(self, new: NewTurn) -> Claim:
         """Take a turn, unless somebody has taken the same before."""
         async with self._database.transaction() as connection:
-            reserved = (await connection.execute(_seen(connection, new))).scalar_one()
-            turn_id = (await connection.execute(_taken(connection, new))).scalar_one_or_none()
+            reserved = (await connection.execute(_NOTE, _seen(new))).scalar_one()
+            turn_id = (await connection.execute(_CLAIM, _taken(new))).scalar_one_or_none()
             if turn_id is None:
                 return await _earlier(connection, new)
             # The context is new where it is held by a task that is only being made.
@@ -133,9 +130,8 @@ class ServedTurns:
             held = None if full else new.task_id
             if reserved != held:
                 await connection.execute(
-                    context.update()
-                    .where(context.c.caller == new.caller, context.c.context_id == new.context_id)
-                    .values(task_id=held)
+                    _HOLD,
+                    {"of_caller": new.caller, "of_context": new.context_id, "task_id": held},
                 )
             alone = unknown or (
                 reserved in (None, new.task_id)
@@ -236,44 +232,64 @@ def upsert(connection: AsyncConnection, table: sa.Table) -> Any:
     return dialect.insert(table)
 
 
-def _seen(connection: AsyncConnection, new: NewTurn) -> Any:
-    """Note the context, held by the new task if nobody knew it; locks its row until the end."""
-    now = time.time()
-    return (
-        upsert(connection, context)
-        .values(
-            caller=new.caller,
-            context_id=new.context_id,
-            conversation=new.conversation,
-            task_id=new.task_id,
-            last_seen=now,
-        )
-        .on_conflict_do_update(
-            index_elements=[context.c.caller, context.c.context_id], set_={"last_seen": now}
-        )
-        .returning(context.c.task_id)
+# What every turn needs is built once: building a statement costs more than running it.
+# The dialects' own inserts with `ON CONFLICT` would be compiled each time; both read this text.
+_NOTE = sa.text(
+    f"INSERT INTO {context.name} (caller, context_id, conversation, task_id, last_seen)"
+    " VALUES (:caller, :context_id, :conversation, :task_id, :last_seen)"
+    " ON CONFLICT (caller, context_id) DO UPDATE SET last_seen = excluded.last_seen"
+    " RETURNING task_id"
+)
+_CLAIM = sa.text(
+    f"INSERT INTO {turn.name} (caller, context_id, message_id, task_id, digest, status, runner,"
+    " lease_until, created_at, expires_at)"
+    " VALUES (:caller, :context_id, :message_id, :task_id, :digest, :status, :runner,"
+    " :lease_until, :created_at, :expires_at)"
+    " ON CONFLICT DO NOTHING RETURNING id"
+)
+_HOLD = context.update().where(
+    context.c.caller == sa.bindparam("of_caller"),
+    context.c.context_id == sa.bindparam("of_context"),
+)
+_MAKE_TASK = task.insert()
+_EARLIER_TURN = (
+    sa.select(turn.c.id)
+    .where(
+        turn.c.caller == sa.bindparam("of_caller"),
+        turn.c.context_id == sa.bindparam("of_context"),
+        turn.c.status == "open",
+        turn.c.id < sa.bindparam("of_turn"),
+        turn.c.lease_until > sa.bindparam("now"),
     )
+    .limit(1)
+)
 
 
-def _taken(connection: AsyncConnection, new: NewTurn) -> Any:
+def _seen(new: NewTurn) -> dict[str, Any]:
+    """The context, held by the new task if nobody knew it; its row is locked until the end."""
+    return {
+        "caller": new.caller,
+        "context_id": new.context_id,
+        "conversation": new.conversation,
+        "task_id": new.task_id,
+        "last_seen": time.time(),
+    }
+
+
+def _taken(new: NewTurn) -> dict[str, Any]:
     now = time.time()
-    return (
-        upsert(connection, turn)
-        .values(
-            caller=new.caller,
-            context_id=new.context_id,
-            message_id=new.message_id,
-            task_id=new.task_id,
-            digest=new.digest,
-            status="open",
-            runner=new.runner,
-            lease_until=now + new.lease_seconds,
-            created_at=now,
-            expires_at=now + new.kept_seconds,
-        )
-        .on_conflict_do_nothing()
-        .returning(turn.c.id)
-    )
+    return {
+        "caller": new.caller,
+        "context_id": new.context_id,
+        "message_id": new.message_id,
+        "task_id": new.task_id,
+        "digest": new.digest,
+        "status": "open",
+        "runner": new.runner,
+        "lease_until": now + new.lease_seconds,
+        "created_at": now,
+        "expires_at": now + new.kept_seconds,
+    }
 
 
 async def _earlier(connection: AsyncConnection, new: NewTurn) -> Claim:
@@ -304,18 +320,8 @@ async def _is_full(connection: AsyncConnection, new: NewTurn) -> bool:
 async def _is_first(
     connection: AsyncConnection, turn_id: int, caller: str, context_id: str
 ) -> bool:
-    query = (
-        sa.select(turn.c.id)
-        .where(
-            turn.c.caller == caller,
-            turn.c.context_id == context_id,
-            turn.c.status == "open",
-            turn.c.id < turn_id,
-            turn.c.lease_until > time.time(),
-        )
-        .limit(1)
-    )
-    return (await connection.execute(query)).first() is None
+    at = {"of_caller": caller, "of_context": context_id, "of_turn": turn_id, "now": time.time()}
+    return (await connection.execute(_EARLIER_TURN, at)).first() is None
 
 
 async def _still_open(connection: AsyncConnection, task_id: str) -> bool:
@@ -325,22 +331,19 @@ async def _still_open(connection: AsyncConnection, task_id: str) -> bool:
 
 async def _make_task(connection: AsyncConnection, new: NewTurn, made: NewTask) -> None:
     now = time.time()
-    values: Sequence[dict[str, Any]] = [
-        {
-            "task_id": new.task_id,
-            "caller": new.caller,
-            "context_id": new.context_id,
-            "conversation": new.conversation,
-            "state": made.state,
-            "ended": False,
-            "version": 1,
-            "seq": 1,
-            "body": made.body,
-            "push": False,
-            "cancel_requested_at": None,
-            "created_at": now,
-            "updated_at": now,
-        }
-    ]
-    await connection.execute(task.insert(), values)
-    await insert_events(connection, new.task_id, [(1, made.event)])
+    values = {
+        "task_id": new.task_id,
+        "caller": new.caller,
+        "context_id": new.context_id,
+        "conversation": new.conversation,
+        "state": made.state,
+        "ended": False,
+        "version": 1,
+        "seq": 1,
+        "body": made.body,
+        "push": False,
+        "cancel_requested_at": None,
+        "created_at": now,
+        "updated_at": now,
+    }
+    await connection.execute(_MAKE_TASK, values)

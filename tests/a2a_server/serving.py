@@ -36,8 +36,9 @@ __all__ = ["Bot", "Server", "client", "message", "rpc", "send", "server", "state
 class Bot:
     """An assistant that does what a message says, and remembers what it did.
 
-    `hello` completes, `ask` asks, `wait NAME` waits for a gate, `pieces` streams, `boom`
-    breaks, `hang` heeds nothing, `background` leaves work behind.
+    `hello` completes, `ask` asks, `wait NAME` waits for a gate, `tell NAME` speaks, speaks
+    again at the gate `more NAME` and waits, `pieces` streams, `boom` breaks, `hang` heeds
+    nothing, `background` leaves work behind.
     """
 
     runs: list[Turn] = field(default_factory=list)
@@ -91,6 +92,12 @@ class Bot:
             gate.cancel()
             stop.cancel()
         return Result(state=State.COMPLETED if self.gates[rest].is_set() else State.INPUT_REQUIRED)
+
+    async def _tell(self, turn: Turn, output: Output, rest: str) -> Result:
+        await output.say("One moment.")
+        await self.gates[f"more {rest}"].wait()
+        await output.say("Looking.")
+        return await self._wait(turn, output, rest)
 
     async def _hang(self, turn: Turn, output: Output, rest: str) -> Result:
         await asyncio.Event().wait()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from a2a.client import Client
 from a2a.types import StreamResponse, SubscribeToTaskRequest
 from a2a.utils.constants import TransportProtocol
 
 from rasa_react_ext.a2a_server import Result
 from rasa_react_ext.a2a_wire import State
+from rasa_react_ext.store import Database, ServedTasks
+from rasa_react_ext.store.served_schema import event as log
 from tests.a2a_server.serving import Bot, client, rpc, server, state_of
 from tests.a2a_server.test_cancel import begin, read
 from tests.a2a_server.test_conversation import BINDINGS
@@ -43,6 +47,61 @@ async def test_a_running_task_is_followed_until_it_ends(
 
         assert seen[0].task.id == task_id
         assert seen[-1].status_update.status.state == 3
+
+
+async def test_what_a_running_turn_said_is_read_on_another_replica_and_followed_in_order(
+    store: str,
+) -> None:
+    bot = Bot()
+    async with server(store, bot) as one, server(store) as two, client(two.url) as made:
+        bot.gates["more a"].set()
+        task_id = await begin(one, "tell a")
+        async with asyncio.timeout(5):
+            while "Looking." not in str((await read(two, task_id))["status"]):
+                await asyncio.sleep(0.02)
+        assert "One moment." in str((await read(two, task_id))["history"][-1])
+
+        seen: list[StreamResponse] = []
+        following = asyncio.create_task(follow(made, task_id, seen))
+        async with asyncio.timeout(10):
+            while not seen:
+                await asyncio.sleep(0.02)
+        bot.gates["a"].set()
+        await asyncio.wait_for(following, 10)
+        assert [event.WhichOneof("payload") for event in seen] == ["task", "status_update"]
+        assert seen[-1].status_update.status.state == 3
+
+
+async def test_a_turn_outlives_a_store_that_breaks_for_a_moment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(tmp_path / "store.db")
+    async with server(store) as served:
+        task_id = await begin(served, "tell a")
+        await _renamed(store, log.name, "away")
+        served.bot.gates["more a"].set()
+        printed = ""
+        async with asyncio.timeout(5):
+            while "store_unreachable" not in printed:
+                await asyncio.sleep(0.02)
+                printed += capsys.readouterr().out
+        await _renamed(store, "away", log.name)
+        served.bot.gates["a"].set()
+        async with asyncio.timeout(10):
+            while state_of(await read(served, task_id)) != "completed":
+                await asyncio.sleep(0.02)
+
+        database = Database(store)
+        stored = [seq for seq, _ in await ServedTasks(database).events(task_id, 0)]
+        await database.aclose()
+        assert stored == [2, 3, 4, 5], "working, two texts and the end, each once"
+
+
+async def _renamed(store: str, old: str, new: str) -> None:
+    database = Database(store)
+    async with database.transaction() as connection:
+        await connection.execute(sa.text(f"ALTER TABLE {old} RENAME TO {new}"))
+    await database.aclose()
 
 
 async def test_a_parked_task_is_followed_through_its_next_turn(store: str) -> None:

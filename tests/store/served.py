@@ -38,7 +38,7 @@ async def serve_a_task(
         runner="r",
         lease_seconds=30,
         kept_seconds=3600,
-        new_task=NewTask(state="submitted", body=b"task", event=b"event"),
+        new_task=NewTask(state="submitted", body=b"task"),
         push=("p", "1.0", b"config") if subscribed else None,
     )
     claim = await ServedTurns(database).claim(new)

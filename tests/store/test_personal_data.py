@@ -26,7 +26,7 @@ KINDS = {
     "reports of remote agents": 1,
     "remote tasks": 1,
     "turns of served tasks": 1,
-    "events of served tasks": 2,
+    "events of served tasks": 1,
     "push subscriptions": 1,
     "pushes": 1,
     "served tasks": 1,
