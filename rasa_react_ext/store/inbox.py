@@ -10,13 +10,13 @@ from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from rasa_react_ext.store.database import Database
 from rasa_react_ext.store.remote_schema import inbox, remote_task
 from rasa_react_ext.store.text import storable
 
-__all__ = ["Acceptance", "Inbox", "Report", "secret_hash"]
+__all__ = ["Acceptance", "Inbox", "Report", "keep_body", "secret_hash"]
 
 MAX_ATTEMPTS = 20
 STUCK_ATTEMPTS = 5
@@ -50,39 +50,34 @@ def secret_hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def sent_body(dialect: str, key: str, body: bytes) -> Any:
+def _keeps(source: str) -> sa.TextClause:
     """The statement that stores a body once.
 
+    Written out, since an insert with `ON CONFLICT` of the dialects' own is compiled each time.
+    """
+    names = [column.name for column in inbox.c if column is not inbox.c.seq]
+    return sa.text(
+        f"INSERT INTO {inbox.name} ({', '.join(names)}) SELECT {', '.join(f':{n}' for n in names)}"
+        f" {source} ON CONFLICT (digest) DO NOTHING"
+    ).bindparams(*[sa.bindparam(name, type_=inbox.c[name].type) for name in names])
+
+
+_KEEP = _keeps("WHERE true")
+_KEEP_PROVEN = _keeps(
+    f"FROM {remote_task.name} AS task"
+    " WHERE task.key = :key AND task.secret_hash = :hashed AND NOT task.closed"
+)
+
+
+async def keep_body(connection: AsyncConnection, key: str, body: bytes) -> bool:
+    """Store a body inside the caller's transaction; False if the same is there already.
+
     Args:
-        dialect: Name of the database.
+        connection: The transaction.
         key: Our name of the task.
         body: The body as it came.
     """
-    return _once(_insert(dialect).values(**_row(key, body)))
-
-
-def _proven_body(dialect: str, key: str, body: bytes, hashed: str) -> Any:
-    """The same, if the task is open and still has this secret."""
-    row = _row(key, body)
-    values = [sa.literal(value, inbox.c[name].type) for name, value in row.items()]
-    open_task = (
-        sa.select(*values)
-        .select_from(remote_task)
-        .where(
-            remote_task.c.key == key,
-            remote_task.c.secret_hash == hashed,
-            remote_task.c.closed.is_(False),
-        )
-    )
-    return _once(_insert(dialect).from_select(list(row), open_task))
-
-
-def _insert(dialect: str) -> Any:
-    return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(inbox)
-
-
-def _once(statement: Any) -> Any:
-    return statement.on_conflict_do_nothing(index_elements=["digest"])
+    return (await connection.execute(_KEEP, _row(key, body))).rowcount == 1
 
 
 def _row(key: str, body: bytes) -> dict[str, Any]:
@@ -122,8 +117,8 @@ class Inbox:
         given = secret_hash(secret)
         if hmac.compare_digest(given, _proven.get(key, _EMPTY_HASH)) and secret:
             async with self._database.transaction() as connection:
-                statement = _proven_body(connection.dialect.name, key, body, given)
-                result = await connection.execute(statement)
+                kept = {**_row(key, body), "hashed": given}
+                result = await connection.execute(_KEEP_PROVEN, kept)
             if result.rowcount == 1:
                 return Acceptance.STORED
         return await self._accept(key, given, body)
@@ -142,8 +137,8 @@ class Inbox:
             if row.closed:
                 return Acceptance.CLOSED
             _prove(key, given)
-            result = await connection.execute(sent_body(connection.dialect.name, key, body))
-        return Acceptance.STORED if result.rowcount == 1 else Acceptance.AGAIN
+            stored = await keep_body(connection, key, body)
+        return Acceptance.STORED if stored else Acceptance.AGAIN
 
     async def key_of(self, task_id: str) -> str:
         """Our name of an open task by the agent's name of it; empty if there is none."""

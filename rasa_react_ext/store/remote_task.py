@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from rasa_react_ext.store.database import Database
-from rasa_react_ext.store.inbox import sent_body
+from rasa_react_ext.store.inbox import keep_body
 from rasa_react_ext.store.remote_schema import inbox, remote_task
 from rasa_react_ext.store.text import storable
 
@@ -203,8 +203,7 @@ class RemoteTasks:
             False if the same report has been put there before.
         """
         async with self._database.transaction() as connection:
-            result = await connection.execute(sent_body(connection.dialect.name, key, body))
-        return result.rowcount == 1
+            return await keep_body(connection, key, body)
 
     async def forget_conversation(self, conversation: str) -> None:
         """Remove everything about one conversation."""
