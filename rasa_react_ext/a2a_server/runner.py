@@ -274,6 +274,7 @@ class Runner:
     async def _first_of(self, tasks: set[asyncio.Task[Any]], record: Record) -> None:
         """Wait until one is done or the turn's time is over; store what is shown meanwhile."""
         until = time.monotonic() + (math.inf if self._timeout is None else self._timeout)
+        failed = False
         while (left := until - time.monotonic()) > 0:
             done, _ = await asyncio.wait(
                 tasks,
@@ -282,17 +283,16 @@ class Runner:
             )
             if done:
                 return
-            await self._store_shown(record)
-
-    async def _store_shown(self, record: Record) -> None:
-        try:
-            await record.flush()
-        except Exception:  # noqa: BLE001 - the end of the turn stores it too
-            _log.exception(
-                "rasa_react_ext.a2a_server.store_unreachable",
-                task_id=record.task.id,
-                event_info="What a running turn said could not be stored; trying again.",
-            )
+            try:
+                await record.flush()
+            except Exception:  # noqa: BLE001 - told once; the end of the turn stores it too
+                if not failed:
+                    _log.exception(
+                        "rasa_react_ext.a2a_server.store_unreachable",
+                        task_id=record.task.id,
+                        event_info="What a running turn said could not be stored; trying again.",
+                    )
+                failed = True
 
     async def _stopped(
         self, live: Live, child: asyncio.Task[Result | None] | None
