@@ -6,8 +6,9 @@ before they run; when the message is repeated, an equal call is answered with
 "outcome unknown" once, instead of running again.
 
 A turn is known to be saved when the conversation shows its calls. A conversation
-shows its current session only, so a turn that came to its end is taken for saved
-some minutes later in any case.
+shows its current session only, and one in memory ends with its process, so a turn that
+came to its end is taken for saved where the conversation began after it, and some
+minutes later in any case.
 """
 
 from __future__ import annotations
@@ -112,10 +113,15 @@ class Journalled:
         await self._journal.forget_old()
         entries = await self._journal.entries(self._conversation, self._agent)
         earlier = {entry.turn for entry in entries} - {self._turn}
-        saved = self._saved(earlier)
+        saved = self._saved(earlier) | self._before({e for e in entries if e.turn in earlier})
         if saved:
             await self._journal.forget(self._conversation, self._agent, saved)
         return {e.call_key: e.turn for e in entries if e.turn in earlier - saved}
+
+    def _before(self, entries: set[JournalEntry]) -> set[str]:
+        """Turns that had ended when the conversation began."""
+        began = self._events[0].timestamp if self._events else 0.0
+        return {e.turn for e in entries if e.expires_at - UNSAVED_SECONDS < began}
 
     def _saved(self, turns: set[str]) -> set[str]:
         """Turns of which the conversation holds an executed tool."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
@@ -27,10 +27,12 @@ class JournalEntry:
     Attributes:
         turn: The agent turn it belongs to.
         call_key: Digest of the tool and its arguments.
+        expires_at: When it is forgotten, in seconds since the epoch; 0 before it is written.
     """
 
     turn: str
     call_key: str
+    expires_at: float = field(default=0.0, compare=False)
 
 
 class Journal:
@@ -55,14 +57,21 @@ class Journal:
     async def entries(self, conversation: str, agent: str) -> list[JournalEntry]:
         """The notes of a conversation's agent, oldest first."""
         query = (
-            sa.select(journal.c.turn, journal.c.call_key)
+            sa.select(journal.c.turn, journal.c.call_key, journal.c.created_at)
             .where(journal.c.conversation == conversation, journal.c.agent == agent)
             .where(journal.c.created_at >= time.time() - KEPT_SECONDS)
             .order_by(journal.c.id)
         )
         async with self._database.transaction() as connection:
             rows = await connection.execute(query)
-            return [JournalEntry(turn=row.turn, call_key=row.call_key) for row in rows]
+            return [
+                JournalEntry(
+                    turn=row.turn,
+                    call_key=row.call_key,
+                    expires_at=row.created_at + KEPT_SECONDS,
+                )
+                for row in rows
+            ]
 
     async def forget(
         self, conversation: str, agent: str, turns: Collection[str], *, call_key: str | None = None

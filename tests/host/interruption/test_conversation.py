@@ -161,15 +161,45 @@ async def test_d3_7_in_a_new_session_a_customer_may_ask_for_the_same_again(
         await talk.new_session()
         await talk.say("start shop")
         assert [event.tool_name for event in await talk.events("mcp_tool_executed")] == []
-        await _minutes_pass(project)
         assert await talk.say("reserve it") == [QUESTION]
         assert talk.heard() == ["reserved lamp"]
     assert done["reserve"] == 2
 
 
-async def _minutes_pass(project: Project) -> None:
+async def test_d3_7_a_conversation_in_memory_ends_with_its_process_and_the_next_may_do_the_same(
+    project: Project, model: ModelServer, done: Counter[str]
+) -> None:
+    for _ in range(2):
+        async with talking(project, model) as talk:
+            assert await talk.say("start shop", "reserve it") == [QUESTION]
+            assert talk.heard() == ["reserved lamp"]
+    assert done["reserve"] == 2
+
+
+async def test_d3_7_a_turn_that_ended_but_was_never_saved_counts_as_lost_for_some_minutes(
+    project: Project, model: ModelServer, done: Counter[str]
+) -> None:
+    async with talking(kept(project), model) as talk:
+        await talk.say("start shop", "reserve it")
+        _unsave(project)
+        await talk.say("reserve it")
+        assert "unknown" in talk.heard()[-1]
+        _unsave(project)
+        _minutes_pass(project)
+        await talk.say("reserve it")
+    assert done["reserve"] == 2
+
+
+def _unsave(project: Project) -> None:
+    """Take the last turn out of the conversation, as if it had never been saved."""
+    with contextlib.closing(sqlite3.connect(project.folder / "conversations.db")) as kept, kept:
+        last = "select max(id) from events where type_name = 'user'"
+        assert kept.execute(f"delete from events where id >= ({last})").rowcount > 0
+
+
+def _minutes_pass(project: Project) -> None:
     """Let the notes of calls grow ten minutes older."""
     with contextlib.closing(sqlite3.connect(project.folder / "store.db")) as store, store:
-        (count,) = store.execute("select count(*) from rasa_react_ext_journal").fetchone()
-        assert count == 1
-        store.execute("update rasa_react_ext_journal set created_at = created_at - 601")
+        assert store.execute(
+            "update rasa_react_ext_journal set created_at = created_at - 601"
+        ).rowcount
