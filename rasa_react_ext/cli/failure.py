@@ -12,7 +12,7 @@ import click
 
 from rasa_react_ext.errors import ConfigurationError, ExtensionError, HostError, PeerError
 
-__all__ = ["ExitCode", "Failure", "failure_of"]
+__all__ = ["ExitCode", "Failure", "RefusedError", "failure_of"]
 
 
 class ExitCode(IntEnum):
@@ -35,6 +35,22 @@ class ExitCode(IntEnum):
     """A fault of this package."""
     INTERRUPTED = 130
     """Ctrl-C."""
+
+
+class RefusedError(click.ClickException):
+    """The system refuses a file that a command has to write, whatever its reason is.
+
+    Args:
+        path: The file, or its folder.
+        error: What the system says.
+        fix: The next step.
+    """
+
+    exit_code = ExitCode.SYSTEM
+
+    def __init__(self, path: object, error: OSError, fix: str) -> None:
+        said = error.strerror or str(error)
+        super().__init__(f"{str(path)!r} cannot be written: {said}. {fix}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

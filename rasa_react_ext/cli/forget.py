@@ -10,6 +10,7 @@ import click
 
 from rasa_react_ext.cli.failure import ExitCode
 from rasa_react_ext.cli.store import opened_store, store_option
+from rasa_react_ext.errors import ConfigurationError
 
 __all__ = ["command"]
 
@@ -30,6 +31,13 @@ def command(sender: str, store: str | None, traces: Path | None, yes: bool) -> i
     From every table of the store and from the trace folder. What the host stores is not
     touched: delete the conversation from its tracker store, too.
     """
+    if traces is not None and not traces.is_dir():
+        raise ConfigurationError(
+            file="command line",
+            key="--traces",
+            problem=f"there is no such folder {str(traces)!r}, so nothing was deleted.",
+            fix="Name the folder that `rasa_react_ext: trace_folder` names.",
+        )
     if traces is None and store is None:
         traces = _configured_traces()
     return asyncio.run(_forget(sender, store, traces, yes=yes))

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import click
 
+from rasa_react_ext.cli.failure import RefusedError
 from rasa_react_ext.cli.page import build_page, read_record
 
 __all__ = ["command"]
+
+_SHOWN = 10
 
 
 @click.command("trace")
@@ -25,8 +28,33 @@ def command(record: Path, output: Path | None) -> None:
     The page needs no network. Switch the record on with `trace_folder` under
     `rasa_react_ext:` in endpoints.yml.
     """
-    page = build_page(read_record(record), title=f"Conversation {record.stem}")
     target = output or record.with_suffix(".html")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page, encoding="utf-8")
+    if _is_same(record, target):
+        raise click.BadParameter(
+            f"{str(target)!r} is the record itself. Name another file.", param_hint="--output"
+        )
+    page = build_page(read_record(record, _tell), title=f"Conversation {record.stem}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise RefusedError(target, error, "Name another file with --output.") from error
     click.echo(f"Wrote {target}")
+
+
+def _is_same(record: Path, target: Path) -> bool:
+    """Whether both are one file, also by a link or another spelling."""
+    try:
+        return target.samefile(record)
+    except OSError:
+        return False
+
+
+def _tell(left_out: list[int]) -> None:
+    shown = ", ".join(map(str, left_out[:_SHOWN]))
+    more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
+    lines, are = ("line", "is") if len(left_out) == 1 else ("lines", "are")
+    click.echo(
+        f"Warning: {lines} {shown}{more} {are} cut or broken, and left out.",
+        err=True,
+    )

@@ -93,6 +93,17 @@ def test_a_folder_of_records_is_named_beside_another_store(
     assert "rows 0, files 2." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("folder", ["nofolder", "s.db"])
+def test_a_folder_of_records_that_is_none_is_refused_and_nothing_deleted(
+    store: Path, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = _left(store)
+    assert main(["forget", CONVERSATION, "--yes", "--traces", folder]) == 3
+    assert f"there is no such folder {folder!r}" in capsys.readouterr().err
+    assert _left(store) == before
+    assert trace_path(Path("traces"), CONVERSATION).is_file()
+
+
 def test_without_a_store_nothing_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,19 @@ __all__ = ["read_record"]
 
 Line = Mapping[str, Any]
 
+_KEYS = {"at", "ms", "turn", "agent", "what"}
 
-def read_record(path: Path) -> list[dict[str, Any]]:
+
+def read_record(
+    path: Path, on_left_out: Callable[[list[int]], None] | None = None
+) -> list[dict[str, Any]]:
     """The agent turns of a record, in the order in which they began.
+
+    A line that cannot be used, such as the last one of a process that was killed, is left out.
 
     Args:
         path: A file that `trace_folder` made.
+        on_left_out: Told the numbers of the lines that were left out, if there are any.
 
     Returns:
         For each turn what was said, its bars (model calls and tools, in milliseconds
@@ -26,29 +33,35 @@ def read_record(path: Path) -> list[dict[str, Any]]:
         and how many errors they are.
 
     Raises:
-        ConfigurationError: The file is missing, empty or no such record; names the line.
+        ConfigurationError: The file is missing, empty or has no line of a record.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
         raise _refusal(path, "file", f"it cannot be read ({error}).") from error
-    entries = [_entry(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not entries:
-        raise _refusal(path, "file", "it holds no record.")
+    entries = {number: _entry(line) for number, line in enumerate(lines, 1) if line.strip()}
     turns: dict[str, list[Line]] = {}
-    for entry in entries:
-        turns.setdefault(str(entry["turn"]), []).append(entry)
+    for entry in entries.values():
+        if entry is not None:
+            turns.setdefault(str(entry["turn"]), []).append(entry)
+    left_out = [number for number, entry in entries.items() if entry is None]
+    if not turns:
+        why = f"line {left_out[0]} is no line of a record." if left_out else "it holds no record."
+        raise _refusal(path, "file", why)
+    if left_out and on_left_out is not None:
+        on_left_out(left_out)
     return [_turn(of_turn) for of_turn in turns.values()]
 
 
-def _entry(path: Path, number: int, line: str) -> Line:
+def _entry(line: bytes) -> Line | None:
+    """A line of a record; None where it is none."""
     try:
         entry = json.loads(line)
-        if not {"at", "ms", "turn", "agent", "what"} <= entry.keys():
-            raise ValueError("keys are missing")
-    except (ValueError, AttributeError) as error:
-        raise _refusal(path, f"line {number}", f"it is no line of a record ({error}).") from error
-    return entry
+    except ValueError:
+        return None
+    if not isinstance(entry, dict) or not entry.keys() >= _KEYS:
+        return None
+    return entry if isinstance(entry["ms"], int | float) else None
 
 
 def _refusal(path: Path, key: str, problem: str) -> ConfigurationError:

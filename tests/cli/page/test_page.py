@@ -200,6 +200,51 @@ def test_the_command_writes_the_page_beside_the_record(
     assert "customer.html" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("cut", [b'{"at": "2026', b"\xff\xfe", b"[1]", b'{"ms": "a"}'])
+def test_lines_that_are_cut_or_broken_are_told_and_left_out(
+    tmp_path: Path, cut: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = _record(tmp_path)
+    lines = record.read_bytes().splitlines()
+    record.write_bytes(b"\n".join([lines[0], cut, *lines[1:], cut]))
+    assert main(["trace", str(record)]) == 0
+    assert "How is Nordwind?" in record.with_suffix(".html").read_text(encoding="utf-8")
+    shown = capsys.readouterr().err
+    assert shown == f"Warning: lines 2, {len(lines) + 2} are cut or broken, and left out.\n"
+
+
+@pytest.mark.parametrize("spelling", ["customer.jsonl", "f/../customer.jsonl", "link", "hard"])
+def test_a_page_never_replaces_its_record(
+    tmp_path: Path, spelling: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = _record(tmp_path)
+    written = record.read_bytes()
+    (tmp_path / "f").mkdir()
+    (tmp_path / "link").symlink_to(record)
+    (tmp_path / "hard").hardlink_to(record)
+    assert main(["trace", str(record), "-o", str(tmp_path / spelling)]) == 2
+    assert "is the record itself. Name another file." in capsys.readouterr().err
+    assert record.read_bytes() == written
+
+
+def test_a_record_with_the_ending_of_a_page_stays_as_well(tmp_path: Path) -> None:
+    record = _record(tmp_path).rename(tmp_path / "customer.html")
+    written = record.read_bytes()
+    assert main(["trace", str(record)]) == 2
+    assert record.read_bytes() == written
+
+
+@pytest.mark.parametrize("page", ["/proc/x.html", "/proc/x/y.html", "{folder}", "{file}/x.html"])
+def test_a_page_that_cannot_be_written_is_a_refusal_of_the_system(
+    tmp_path: Path, page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = _record(tmp_path)
+    assert main(["trace", str(record), "-o", page.format(folder=tmp_path, file=record)]) == 6
+    shown = capsys.readouterr().err
+    assert "cannot be written: " in shown
+    assert shown.endswith("Name another file with --output.\n")
+
+
 def test_the_command_fails_with_one_line_for_a_missing_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
