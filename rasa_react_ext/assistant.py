@@ -150,7 +150,7 @@ class Conversation:
         return await self._agent.tracker_store.retrieve(self._sender_id)
 
 
-async def train(project: Project, output: Path) -> Path:
+async def train(project: Project, output: Path | str) -> Path:
     """Train a project.
 
     Args:
@@ -208,7 +208,7 @@ def _is_valid(project: Project) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def loaded(project: Project, archive: Path) -> AsyncGenerator[LoadedAssistant]:
+async def loaded(project: Project, archive: Path | str) -> AsyncGenerator[LoadedAssistant]:
     """Load a trained model and hold its connections while the block runs.
 
     Args:
@@ -288,8 +288,8 @@ def _read_settings(project: Project) -> Any:
     return Configuration.get_instance()
 
 
-def _absolute(path: Path) -> str:
-    return str(path.absolute())
+def _absolute(path: Path | str) -> str:
+    return str(Path(path).absolute())
 
 
 def _reason(error: BaseException) -> str:

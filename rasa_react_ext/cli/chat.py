@@ -73,9 +73,8 @@ def _archive(model: Path) -> Path:
         return model
     archives = sorted(model.glob("*.tar.gz"), key=lambda file: file.stat().st_mtime)
     if not archives:
-        raise _refusal(
-            model, "model", "there is no trained model here.", "Train the assistant first."
-        )
+        fix = "Train the assistant: `rasa train`, or without a licence as docs/testing.md shows."
+        raise _refusal(model, "model", "there is no trained model here.", fix)
     return archives[-1]
 
 

@@ -79,6 +79,7 @@ class Database:
         self._engines: dict[asyncio.AbstractEventLoop, AsyncEngine] = {}
         self._migrating: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
         self._migrated = False
+        self._opened_url = self.url
         # What SQLite works with: each has a thread, which outlives the loop.
         self._opened: dict[asyncio.AbstractEventLoop, WeakSet[aiosqlite.Connection]] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -181,11 +182,15 @@ class Database:
             return create_async_engine(
                 self.url, pool_pre_ping=True, pool_size=CONNECTIONS, max_overflow=0
             )
-        if self.url.database:
-            Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        url = _absolute(self.url)
+        if url.database:
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        # A relative path is another file in another folder.
+        self._migrated = self._migrated and url == self._opened_url
+        self._opened_url = url
         # SQLite has one writer: more connections would only wait for each other's lock.
         engine = create_async_engine(
-            self.url, connect_args={"timeout": BUSY_SECONDS}, pool_size=1, max_overflow=0
+            url, connect_args={"timeout": BUSY_SECONDS}, pool_size=1, max_overflow=0
         )
         opened = self._opened.setdefault(asyncio.get_running_loop(), WeakSet())
         event.listen(engine.sync_engine, "connect", partial(_tune_sqlite, opened))
@@ -208,6 +213,14 @@ class Database:
         if stopping:
             # One that was closed before has nobody who would answer.
             await asyncio.wait(stopping, timeout=STOP_SECONDS)
+
+
+def _absolute(url: URL) -> URL:
+    """The address of a SQLite file wherever the process goes; other addresses stay as they are."""
+    path = url.database or ":memory:"
+    if path == ":memory:" or path.startswith("file:"):
+        return url
+    return url.set(database=str(Path(path).absolute()))
 
 
 def _of(

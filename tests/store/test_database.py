@@ -263,3 +263,21 @@ async def test_a_database_that_lets_nobody_in_is_an_error_of_the_store(
         async with database.transaction():
             pass
     await database.aclose()
+
+
+def test_a_relative_path_is_the_file_of_the_folder_in_which_an_event_loop_first_uses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(".rasa/store.db")
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        asyncio.run(_noted(database))
+        assert (folder / ".rasa" / "store.db").is_file()
+
+
+async def _noted(database: Database) -> None:
+    await Journal(database).write("c", "a", JournalEntry(turn="t", call_key="k"))
+    assert len(await Journal(database).entries("c", "a")) == 1
+    await database.aclose()
