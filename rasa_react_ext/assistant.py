@@ -10,16 +10,16 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
-import re
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Generator, MutableMapping
+from collections.abc import AsyncGenerator, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rasa_react_ext.compatibility import check_host
 from rasa_react_ext.errors import ConfigurationError, ExtensionError, HostError
+from rasa_react_ext.host.reported import reported
 
 if TYPE_CHECKING:
     from rasa.core.channels import OutputChannel
@@ -91,7 +91,7 @@ class LoadedAssistant:
 
     def take_errors(self) -> list[str]:
         """What the host logged as errors in this process since this was last asked."""
-        return _errors.take()
+        return reported.take()
 
 
 class Conversation:
@@ -171,7 +171,7 @@ async def train(project: Project, output: Path | str) -> Path:
     folder = _absolute(output)
     with _standing_in(project):
         _read_settings(project)
-        _errors.take()
+        reported.take()
         try:
             valid = _is_valid(project)
             result = (
@@ -189,7 +189,7 @@ async def train(project: Project, output: Path | str) -> Path:
         except (Exception, SystemExit) as refusal:
             raise HostError(f"The assistant cannot be trained: {_reason(refusal)}") from refusal
     if result is None or result.model is None or result.code:
-        said = next(iter(_errors.take()), "`rasa train` says why.")
+        said = next(iter(reported.take()), "`rasa train` says why.")
         raise HostError(f"The assistant cannot be trained: {said}")
     return Path(result.model)
 
@@ -251,8 +251,8 @@ def _import_host() -> None:
         importlib.import_module("rasa.core.agent")
         importlib.import_module("rasa.model_training")
         from rasa.utils.log_utils import configure_structlog
-    configure_structlog(logging.WARNING, additional_processors=[_errors])
-    logging.getLogger("rasa").addHandler(_errors)
+    configure_structlog(logging.WARNING, additional_processors=[reported])
+    logging.getLogger("rasa").addHandler(reported)
 
 
 @contextlib.contextmanager
@@ -304,43 +304,3 @@ def _reason(error: BaseException) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())[:400]
-
-
-class _Errors(logging.Handler):
-    """What the host logs as errors, in its own words.
-
-    A processor of structlog; also a handler of the host's lines, because loggers that were used
-    before keep the processors they had.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self._found: list[str] = []
-        self._lines: list[str] = []
-
-    def __call__(
-        self, _logger: object, method: str, event: MutableMapping[str, Any]
-    ) -> MutableMapping[str, Any]:
-        if method in {"error", "critical", "exception"}:
-            words = event.get("event_info") or event.get("error") or event.get("event")
-            self._found.append(_one_line(str(words)))
-        return event
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take a line that the host has made of an event."""
-        line = record.getMessage()
-        told = _EVENT_INFO.search(line)
-        self._lines.append(_one_line(told["words"] if told else line))
-
-    def take(self) -> list[str]:
-        """The errors since the last call, oldest first."""
-        found, self._found, self._lines = self._found or self._lines, [], []
-        return found
-
-
-# As the host writes it for people, and as JSON.
-_EVENT_INFO = re.compile(
-    r"""event_info(?:"\s*:|.*?=)\s*(?:\x1b\[[0-9;]*m)*(?P<q>['"])(?P<words>.*?)(?P=q)"""
-)
-
-_errors = _Errors()

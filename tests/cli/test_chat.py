@@ -87,6 +87,16 @@ def test_a_server_that_is_down_is_told_before_the_first_word(sample: Sample) -> 
     assert "Its tools are absent until it answers." in before
 
 
+def test_a_model_that_is_down_is_told_beside_the_words_the_user_hears(sample: Sample) -> None:
+    with _environment(OPENAI_BASE_URL=f"http://127.0.0.1:{free_port()}/v1"):
+        done = _chat(sample, "How is Nordwind doing?\n/stop\n")
+    assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
+    told = [line for line in done.stdout.splitlines() if line.strip().startswith("Rasa reports")]
+    assert told
+    assert all(line.count("\x1b") == 0 for line in told)
+    assert "event_info" not in done.stdout
+
+
 def test_ctrl_c_ends_with_its_code_and_without_a_traceback(sample: Sample) -> None:
     with subprocess.Popen(
         _command(sample),

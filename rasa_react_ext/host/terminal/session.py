@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from rasa.utils.log_utils import configure_structlog
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.agent import ReActAgent
+from rasa_react_ext.host.reported import reported, reported_only
 from rasa_react_ext.host.terminal.channel import Terminal, TerminalChannel, ToolWatcher
 from rasa_react_ext.host.terminal.progress import shown_slots
 from rasa_react_ext.host.terminal.refusal import Named, NotLoadedError, refusals_placed
@@ -92,7 +93,7 @@ class Session:
         return await self._agent.tracker_store.retrieve(self.sender_id)
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def conversing(
     agent: Agent, terminal: Terminal, sender_id: str, errors: Errors = tuple
 ) -> AsyncGenerator[Session]:
@@ -118,7 +119,7 @@ async def _missing() -> list[str]:
     return sorted({reason for agent in agents for reason in agent.mcp_tools.missing()})
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def loaded_session(
     *, archive: Path, endpoints: Path, sub_agents: Path, view: View, sender_id: str
 ) -> AsyncGenerator[Session]:
@@ -137,8 +138,10 @@ async def loaded_session(
         HostError: The host has given up.
     """
     load_project_dotenv()
-    configure_structlog(logging.CRITICAL)
-    async with AgentsConnectionCleanup():
+    async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(reported_only())
+        configure_structlog(logging.ERROR, additional_processors=[reported])
+        await stack.enter_async_context(AgentsConnectionCleanup())
         with refusals_placed(named := Named(endpoints=endpoints, sub_agents=sub_agents)):
             configure(named)
             settings = Configuration.get_instance()
@@ -149,7 +152,7 @@ async def loaded_session(
             )
             if not agent.is_ready():
                 raise NotLoadedError(str(archive))
-        async with conversing(agent, Terminal(view), sender_id) as session:
+        async with conversing(agent, Terminal(view), sender_id, reported.take) as session:
             yield session
 
 
