@@ -38,19 +38,20 @@ class ExitCode(IntEnum):
 
 
 class RefusedError(click.ClickException):
-    """The system refuses a file that a command has to write, whatever its reason is.
+    """The system refuses what a command has to write or use, whatever its reason is.
 
     Args:
-        path: The file, or its folder.
+        place: The file, folder or port.
         error: What the system says.
         fix: The next step.
+        verb: What cannot be done with it.
     """
 
     exit_code = ExitCode.SYSTEM
 
-    def __init__(self, path: object, error: OSError, fix: str) -> None:
+    def __init__(self, place: object, error: OSError, fix: str, *, verb: str = "written") -> None:
         said = error.strerror or str(error)
-        super().__init__(f"{str(path)!r} cannot be written: {said}. {fix}")
+        super().__init__(f"{str(place)!r} cannot be {verb}: {said}. {fix}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 import difflib
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rasa_react_ext.cli.failure import ExitCode
+from rasa_react_ext.cli.failure import ExitCode, RefusedError
 from rasa_react_ext.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def command() -> None:
 
     Each prints the base URL and runs until it is interrupted. Given a command, it runs
     that instead, with OPENAI_BASE_URL pointing at the model, and leaves with its exit
-    code; 1 where requests had no answer.
+    code; 1 where requests had no answer, 6 where answers could not be stored.
     """
 
 
@@ -191,16 +193,57 @@ def _run(model: Any, *, port: int, run: Sequence[str], url_env: Sequence[str]) -
     from rasa_react_ext.testing.process import serve_until_signalled, serve_while
 
     serving: Serving[ServedModel] = model.serve(port)
-    if not run:
-        asyncio.run(serve_until_signalled(serving, _announce))
-        return ExitCode.DONE
-    server, code = asyncio.run(
-        serve_while(serving, run, lambda server: _environment(server.base_url, url_env))
-    )
+    if run:
+        _check_command(run[0])
+    try:
+        if not run:
+            server = asyncio.run(serve_until_signalled(serving, _announce))
+            return _code_of_losses(server)
+        server, code = asyncio.run(
+            serve_while(serving, run, lambda server: _environment(server.base_url, url_env))
+        )
+    except OSError as error:
+        if str(error.filename).endswith(f":{port}"):
+            raise RefusedError(
+                error.filename, error, "Give another --port.", verb="used"
+            ) from error
+        raise RefusedError(error.filename, error, "Allow it, or name another.") from error
     missed = len(server.unmatched)
     if missed:
         click.echo(f"{missed} of {server.request_count} requests had no answer.", err=True)
-    return code or (ExitCode.FOUND if missed else ExitCode.DONE)
+    return code or _code_of_losses(server) or (ExitCode.FOUND if missed else ExitCode.DONE)
+
+
+def _check_command(program: str) -> None:
+    """Say as a shell does that a program is not there."""
+    if shutil.which(program) is not None:
+        return
+    if Path(program).is_file():
+        raise _NotExecutableError(f"{program!r} is no program that can be run. Make it executable.")
+    raise _NoProgramError(f"there is no command {program!r}. Check its spelling and PATH.")
+
+
+class _NoProgramError(click.ClickException):
+    """There is no such program."""
+
+    exit_code = 127
+
+
+class _NotExecutableError(click.ClickException):
+    """The file is there but cannot be run."""
+
+    exit_code = 126
+
+
+def _code_of_losses(server: ServedModel) -> int:
+    """Tell once that something could not be written."""
+    losses = server.losses
+    if not losses:
+        return ExitCode.DONE
+    refusal = RefusedError(losses[0].filename, losses[0], "Free the disk or allow it.")
+    answers = "1 answer was" if len(losses) == 1 else f"{len(losses)} answers were"
+    click.echo(f"{answers} given but not written down: {refusal}", err=True)
+    return ExitCode.SYSTEM
 
 
 def _announce(server: ServedModel) -> None:
@@ -235,7 +278,8 @@ def _reporter(quiet: bool) -> Callable[[Exchange], None]:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def report(exchange: Exchange) -> None:
-        failed = exchange.rule is None and not exchange.client_left
+        answered = exchange.rule is not None or exchange.status == HTTPStatus.OK
+        failed = not answered and not exchange.client_left
         if quiet and not failed:
             return
         outcome = "the client left" if exchange.client_left else str(exchange.status or "dropped")

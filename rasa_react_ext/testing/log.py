@@ -6,6 +6,7 @@ Bounded; safe to read from another thread than the server's.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections import deque
@@ -70,18 +71,26 @@ class RequestLog:
         self._unmatched: deque[Exchange] = deque(maxlen=keep)
         self._path = file
         self._file: TextIO | None = None
+        self._losses: list[OSError] = []
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self.count = 0
 
     def open(self) -> None:
-        """Open the log file, if there is to be one."""
+        """Open the log file, if there is to be one; its folder is made.
+
+        Raises:
+            OSError: The system refuses it.
+        """
         if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._path.open("a", encoding="utf-8", buffering=1)
 
     def close(self) -> None:
         """Close the log file."""
         if self._file is not None:
-            self._file.close()
+            # What is left to write was refused before, and told.
+            with contextlib.suppress(OSError):
+                self._file.close()
             self._file = None
 
     @property
@@ -93,6 +102,11 @@ class RequestLog:
     def unmatched(self) -> list[Exchange]:
         """The kept exchanges that no rule answered; a copy."""
         return list(self._unmatched)
+
+    @property
+    def losses(self) -> list[OSError]:
+        """Why answers that were given could not be stored or logged, one for each; a copy."""
+        return list(self._losses)
 
     def begin(self, path: str, headers: Mapping[str, str], body: dict[str, Any] | None) -> Exchange:
         """Record a request that was just read."""
@@ -106,11 +120,18 @@ class RequestLog:
         """Record that the script had no answer."""
         self._unmatched.append(exchange)
 
+    def lose(self, error: OSError) -> None:
+        """Record that an answer was given but could not be stored or logged."""
+        self._losses.append(error)
+
     def finish(self, exchange: Exchange) -> None:
         """Record that the exchange is over."""
         exchange.answered_at = time.time()
         if self._file is not None:
-            self._file.write(json.dumps(_plain(exchange), ensure_ascii=False) + "\n")
+            try:
+                self._file.write(json.dumps(_plain(exchange), ensure_ascii=False) + "\n")
+            except OSError as error:
+                self.lose(OSError(error.errno, error.strerror, str(self._path)))
         if self._on_answer is not None:
             self._on_answer(exchange)
         self._wake()

@@ -42,7 +42,10 @@ async def serve_until_signalled(serving: Serving[S], announce: Callable[[S], Non
 async def serve_while(
     serving: Serving[S], command: Sequence[str], environment: Callable[[S], Mapping[str, str]]
 ) -> tuple[S, int]:
-    """Serve while a command runs; a signal ends the command first.
+    """Serve while a command runs, and until it has ended.
+
+    The first SIGINT is left to the command: a terminal sends it to both. The second one, and
+    SIGTERM, end the command.
 
     Args:
         serving: The server.
@@ -56,7 +59,7 @@ async def serve_while(
     Raises:
         OSError: The port is taken, or the program cannot be started.
     """
-    async with _signalled() as leave, serving as server:
+    async with _signalled(patient=True) as leave, serving as server:
         process = await asyncio.create_subprocess_exec(*command, env=environment(server))
         ended, left = asyncio.create_task(process.wait()), asyncio.create_task(leave.wait())
         try:
@@ -78,11 +81,19 @@ async def _end(process: asyncio.subprocess.Process, ended: asyncio.Task[int]) ->
 
 
 @asynccontextmanager
-async def _signalled() -> AsyncGenerator[asyncio.Event]:
-    """An event that SIGINT and SIGTERM set, in place of what they did before."""
+async def _signalled(*, patient: bool = False) -> AsyncGenerator[asyncio.Event]:
+    """An event that SIGINT and SIGTERM set, in place of what they did before.
+
+    Args:
+        patient: Whether the first SIGINT is passed over.
+    """
     leave, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def on_signal(*_: object) -> None:
+    def on_signal(number: int, _: object) -> None:
+        nonlocal patient
+        if number == signal.SIGINT and patient:
+            patient = False
+            return
         loop.call_soon_threadsafe(leave.set)
 
     numbers = (signal.SIGINT, signal.SIGTERM)

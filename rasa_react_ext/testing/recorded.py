@@ -112,7 +112,11 @@ class CassetteApplication:
             return
         exchange.status, exchange.answer = answer.status, _told(answer)
         entry = Entry(request=visit.request, answer=_clean(answer, visit.secrets))
-        exchange.rule = self._cassette.add(entry, place)
+        try:
+            exchange.rule = self._cassette.add(entry, place)
+        except OSError as error:
+            self._log.lose(error)
+            return
         if self._playback is not None:
             self._playback.add(exchange.rule, entry, played=True)
 

@@ -5,7 +5,8 @@ Owns their settings and how their servers are put together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,14 +151,24 @@ class _Setting:
         """A server with a log and connections of its own."""
         log = RequestLog(keep=self.keep_requests, on_answer=self.on_answer)
         connections = OpenConnections()
-        resources = [] if self.upstream is None else [Upstream(self.upstream, api_key=self.api_key)]
+        upstream = None
+        if self.upstream is not None:
+            upstream = Upstream(self.upstream, api_key=self.api_key)
         application = CassetteApplication(
             self.cassette,
             playback=playback,
-            upstream=next(iter(resources), None),
+            upstream=upstream,
             secrets=self.secrets,
             log=log,
             connections=connections,
         )
         listener = Listener(application, connections, port)
+        resources = () if upstream is None else (_writable(self.cassette), upstream)
         return Serving(listener, log, lambda url: ServedModel(log, url), *resources)
+
+
+@asynccontextmanager
+async def _writable(cassette: Cassette) -> AsyncGenerator[None]:
+    """What cannot be stored is not worth its price, so this is found out first."""
+    cassette.prepare()
+    yield

@@ -49,6 +49,11 @@ class ServedModel:
         return self._log.unmatched
 
     @property
+    def losses(self) -> list[OSError]:
+        """Why answers that were given could not be stored or logged, one for each."""
+        return self._log.losses
+
+    @property
     def last(self) -> Exchange:
         """The newest request.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -58,6 +59,23 @@ def _running(*arguments: str | Path, **environment: str) -> Iterator[tuple[Any, 
             yield process, process.stdout.readline().strip()
         finally:
             process.kill()
+
+
+@contextlib.contextmanager
+def _in_a_group(*arguments: str | Path) -> Iterator[Any]:
+    """The process as the head of a group, as a terminal's foreground is one."""
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _said(url: str, text: str, key: str = "a-client-key") -> str:
@@ -170,6 +188,82 @@ def test_a_signal_ends_the_command_too(script: Path) -> None:
         assert process.wait(timeout=10) == 128 + signal.SIGTERM
 
 
+CLEANS_UP = """
+import signal, sys, threading
+asked = threading.Event()
+signal.signal(signal.SIGINT, lambda *_: asked.set())
+print("waiting", flush=True)
+while not asked.wait(0.05): pass
+print("cleaning up", flush=True)
+sys.exit(int(sys.stdin.readline()))
+"""
+
+
+@pytest.mark.parametrize("way", ["serve", "record", "replay"])
+def test_a_command_that_cleans_up_on_ctrl_c_ends_with_its_own_code(
+    tmp_path: Path, script: Path, way: str
+) -> None:
+    arguments = {
+        "serve": [script],
+        "record": [tmp_path / "tape", "--upstream", "http://127.0.0.1:1"],
+        "replay": [tmp_path / "tape", "--update", "http://127.0.0.1:1"],
+    }[way]
+    with _in_a_group(way, *arguments, "--", sys.executable, "-c", CLEANS_UP) as process:
+        assert process.stdout.readline() == "waiting\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == "cleaning up\n"
+        process.stdin.write("7\n")
+        process.stdin.flush()
+        assert process.wait(timeout=10) == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_a_command_that_does_not_leave(
+    script: Path, number: signal.Signals
+) -> None:
+    with _in_a_group("serve", script, "--", sys.executable, "-c", CLEANS_UP) as process:
+        assert process.stdout.readline() == "waiting\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == "cleaning up\n"
+        process.send_signal(number)
+        assert process.wait(timeout=10) == 128 + signal.SIGTERM
+
+
+def test_an_answer_that_cannot_be_stored_is_given_and_told_at_the_end(
+    tmp_path: Path, script: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tape = tmp_path / "tape"
+    # Where the folder was, there is a file by the time of the answer.
+    code = f"import os; os.rmdir({str(tape)!r}); open({str(tape)!r}, 'w').close(){ASK}"
+    run = ["--quiet", "--url-env", "MODEL_URL", "--", sys.executable, "-c", code, "hello", "0"]
+    with ScriptedModel(script).serve() as provider:
+        arguments = ["record", str(tape), "--upstream", provider.base_url, *run]
+        assert main(["model", *arguments]) == 6
+    shown = capfd.readouterr()
+    assert shown.out == "Hi there.\n"
+    assert shown.err.startswith("1 answer was given but not written down: ")
+    assert str(tape) in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_a_request_log_gets_its_folder(tmp_path: Path, script: Path) -> None:
+    log = tmp_path / "some" / "folder" / "log.jsonl"
+    given = ["--request-log", str(log), "--quiet", *_asking("hello")]
+    assert main(["model", "serve", str(script), *given]) == 0
+    assert "Hi there." in log.read_text(encoding="utf-8")
+
+
+def test_a_request_log_that_is_full_is_told_at_the_end(
+    script: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--request-log", "/dev/full", "--quiet", *_asking("hello")]
+    assert main(["model", "serve", str(script), *given]) == 6
+    shown = capfd.readouterr()
+    assert shown.out == "Hi there.\n"
+    assert "'/dev/full' cannot be written: No space left on device." in shown.err
+    assert shown.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -177,8 +271,18 @@ def test_a_signal_ends_the_command_too(script: Path) -> None:
         (["serve", "{script}", "--profile", "odd"], 2, "there is no profile 'odd'. Profiles: "),
         (["serve", "{script}", "--profile", "openia"], 2, "Did you mean 'openai'?"),
         (["serve", "{script}", "--port", "99999"], 2, "0<=x<=65535"),
-        (["serve", "{script}", "--port", "{taken}"], 6, "in use: '127.0.0.1:{taken}'"),
-        (["serve", "{script}", "--", "no-such-program"], 3, "no-such-program"),
+        (
+            ["serve", "{script}", "--port", "{taken}"],
+            6,
+            "Address already in use. Give another --port.",
+        ),
+        (["serve", "{script}", "--", "no-such-program"], 127, "no command 'no-such-program'"),
+        (["serve", "{script}", "--", "{script}"], 126, "Make it executable."),
+        (["serve", "{script}", "--request-log", "/proc/x/log"], 6, "cannot be written"),
+        (["serve", "{script}", "--request-log", "{script}/log"], 6, "cannot be written"),
+        (["record", "/proc/tape", "--upstream", "http://x", "--", "true"], 6, "'/proc/tape'"),
+        (["record", "/sys/tape", "--upstream", "http://x", "--", "true"], 6, "'/sys/tape'"),
+        (["replay", "/proc/tape", "--update", "http://x", "--", "true"], 6, "'/proc/tape'"),
         (["record", "tape", "--upstream", "api.example"], 2, "'api.example' is no base URL"),
         (["record", "tape", "--upstream", "ftp://x"], 2, "'ftp://x' is no base URL"),
         (["replay", "tape", "--update", "ftp://x"], 2, "'ftp://x' is no base URL"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.testing.cassette.entry import Entry
@@ -45,6 +46,16 @@ class Cassette:
     def entries(self) -> dict[str, Entry]:
         """The exchanges by file name, in the order they were recorded; a copy."""
         return dict(self._entries)
+
+    def prepare(self) -> None:
+        """Make the folder and see that files can be written there.
+
+        Raises:
+            OSError: They cannot.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=self.path):
+            pass
 
     def take_place(self) -> int:
         """The place of the next exchange, kept free for it."""
