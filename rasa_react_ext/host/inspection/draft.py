@@ -106,11 +106,16 @@ class Draft:
             else:
                 return
 
-    def is_list(self, parts: Sequence[str]) -> bool:
-        """Whether there are entries at a place; tells of anything else there."""
+    def is_list(self, parts: Sequence[str], about: Sequence[str] = ()) -> bool:
+        """Whether there are entries at a place; tells of anything else there.
+
+        Args:
+            parts: The place.
+            about: Words by which the host's report of the same mistake is known.
+        """
         values = self.at(*parts)
         if values is not None and not isinstance(values, list):
-            self.tell(parts, *explained({"type": "list_type"}))
+            self.tell(parts, *explained({"type": "list_type"}), about)
             mend.drop(self._values, parts)
         return isinstance(values, list)
 
@@ -130,7 +135,7 @@ class Draft:
         if value is not None:
             above[parts[-1]] = value
 
-    def tell(self, parts: Sequence[str], problem: str, fix: str) -> None:
+    def tell(self, parts: Sequence[str], problem: str, fix: str, about: Sequence[str] = ()) -> None:
         """Keep an error."""
         written = [self._written.get((*parts[:n], part), part) for n, part in enumerate(parts)]
         self._changed = True
@@ -141,7 +146,8 @@ class Draft:
                 key=": ".join(written),
                 problem=problem,
                 fix=fix,
-            )
+            ),
+            about,
         )
 
     def _wrong(

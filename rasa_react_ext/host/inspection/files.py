@@ -12,6 +12,7 @@ from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host.inspection.finding import Finding, Level
 from rasa_react_ext.host.inspection.source import (
     Source,
+    read_keys,
     read_source,
     read_sources,
     section,
@@ -176,10 +177,10 @@ def read_files(domain: str, data: Sequence[str]) -> Files:
     """
     folders = sorted(path for path in Path("sub_agents").glob("*") if path.is_dir())
     return Files(
-        config=read_source(Path("config.yml")),
-        endpoints=read_source(Path("endpoints.yml")),
+        config=read_keys(Path("config.yml")),
+        endpoints=read_keys(Path("endpoints.yml")),
         credentials=read_source(Path("credentials.yml")),
-        agents={folder.name: read_source(folder / "config.yml") for folder in folders},
+        agents={folder.name: read_keys(folder / "config.yml") for folder in folders},
         domain=read_sources(Path(domain)),
         flows=[source for path in data for source in read_sources(Path(path))],
     )

@@ -44,11 +44,12 @@ from rasa_react_ext.host.inspection.view import (
     NOT_ASKED,
     READY,
     calls_of,
+    is_program,
     view_external,
     view_react,
 )
 from rasa_react_ext.host.inspection.written import check_written
-from rasa_react_ext.host.settings import EngineSettings, Settings
+from rasa_react_ext.host.settings import SECTION, EngineSettings, Settings
 
 if TYPE_CHECKING:
     from rasa.core.available_agents import AgentConfig
@@ -75,7 +76,7 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
     load_project_dotenv()
     inspection = Inspection()
     files = check_duplicates(inspection, read_files(domain, data))
-    check_written(inspection, files)
+    files = check_written(inspection, files)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet(inspection, files))
         unset = stack.enter_context(variables_filled_in(files))
@@ -205,7 +206,7 @@ class _Look:
         view, reason = await view_external(agent, calls, connect=self._connect)
         self._inspection.agents.append(view)
         if isinstance(reason, ConfigurationError):
-            note_refusal(self._inspection, self._files, file, reason)
+            self._inspection.add(self._files.refused(reason), ["agent_card", repr(name)])
         elif reason is not None:
             problem, _, fix = str(reason).rpartition(". ")
             self._note(
@@ -238,14 +239,25 @@ class _Look:
     def _note_missing(self, view: AgentView) -> None:
         for state in view.servers:
             server, _, reason = state.partition(": ")
-            if reason not in {READY, NOT_ASKED}:
-                self._note(
-                    "warning",
-                    self._files.endpoints.path,
-                    ["mcp_servers", server, "url"],
-                    f"server {server!r} cannot be reached now: {reason.rstrip('.')}.",
-                    "Start it or correct its entry; its tools are missing until then.",
-                )
+            if reason in {READY, NOT_ASKED}:
+                continue
+            reach = (self._project.settings or Settings()).deployment.mcp_servers.get(server)
+            place, file = ["mcp_servers", server, "url"], self._files.endpoints.path
+            if reach is not None and reach.transport == "stdio":
+                place = [SECTION, "mcp_servers", server, "command"]
+                if not is_program(reach):
+                    problem = f"there is no program {reach.command!r}."
+                    self._note("error", file, place, problem, "Install it, or write its path.")
+                    continue
+            elif reach is not None and reach.url:
+                place = [SECTION, *place]
+            self._note(
+                "warning",
+                file,
+                place,
+                f"server {server!r} cannot be reached now: {reason.rstrip('.')}.",
+                "Start it or correct its entry; its tools are missing until then.",
+            )
 
     def _note(self, level: Level, file: str, parts: list[str], problem: str, fix: str) -> None:
         line = self._files.place(file)[0].line(parts)

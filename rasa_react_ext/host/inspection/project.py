@@ -213,7 +213,7 @@ def _settings(
         return None
 
     def read(values: Any) -> Settings:
-        settings = read_settings(values["config.yml"], values["endpoints.yml"])
+        settings = read_settings(values["config.yml"], values.get("endpoints.yml"))
         store_url(settings.deployment.store.get_secret_value())
         settings.check_servers(server_names())
         if agents is not None:

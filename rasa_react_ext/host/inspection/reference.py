@@ -38,9 +38,9 @@ def check_names(inspection: Inspection, files: Files) -> None:
     """
     for source in files.agents.values():
         _check_template(inspection, files, source.values())
-        if files.endpoints.root is not None:
+        if not files.endpoints.problem:
             _check_endpoints(_Teller(inspection, source), source.values(), files.endpoints.values())
-    if files.endpoints.root is not None:
+    if not files.endpoints.problem:
         _check_groups(_Teller(inspection, files.config), files)
     if not any(source.problem for source in (*files.flows, *files.domain, *files.agents.values())):
         _check_flows(inspection, files)
@@ -147,7 +147,7 @@ def _check_flows(inspection: Inspection, files: Files) -> None:
             for step in steps(values, "call"):
                 place = ["flows", str(flow), str(step.get("id") or step["call"])]
                 _check_callee(teller, step, place, agents | flows)
-                if files.endpoints.root is not None:
+                if not files.endpoints.problem:
                     _check_server(teller, step, place, servers)
                 _check_slots(teller, step, place, slots | HOST_SLOTS)
 

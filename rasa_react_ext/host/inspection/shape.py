@@ -77,6 +77,7 @@ _DOMAIN = frozenset(
 )
 _FLOWS = frozenset({"flows", "nlu", "responses", "rules", "stories", "version"})
 _ACTION_ENDPOINT = set(signature(EndpointConfig).parameters) - {"kwargs"}
+_LISTS = ("mcp_servers", "model_groups")
 _SERVER_KINDS = ("http", "https")
 _NO_ADDRESS = "http://unset.invalid/"
 
@@ -118,16 +119,21 @@ def _domain(draft: Draft) -> Source:
 
 
 def _endpoints(draft: Draft) -> Source:
+    lost = False
     if draft.is_readable:
         draft.keys([], _ENDPOINTS, cutoff=NEAR, only=False)
-        for index, entry in enumerate(draft.at("mcp_servers") or ()):
+        held = [part for part in _LISTS if draft.at(part) is not None]
+        servers = draft.at("mcp_servers") if draft.is_list(["mcp_servers"]) else ()
+        for index, entry in enumerate(servers):
             if isinstance(entry, dict):
                 _server(draft, ["mcp_servers", entry_name(entry, index)])
         if draft.is_mapping(["action_endpoint"]):
             draft.keys(["action_endpoint"], _ACTION_ENDPOINT, cutoff=NEAR, only=False)
         check_model_groups(draft)
         check_stores(draft)
-    return draft.done()
+        lost = any(draft.at(part) is None for part in held)
+    # Agents would miss every name that may stand there.
+    return replace(draft.done(), problem="names are lost") if lost else draft.done()
 
 
 def _server(draft: Draft, place: list[str]) -> None:
@@ -155,8 +161,10 @@ def _agent(draft: Draft, folder: str) -> Source:
     for part, allowed in ALLOWED_KEYS.items():
         if draft.is_mapping([part]):
             draft.keys([part], allowed, only=True)
-    servers = draft.at("connections", "mcp_servers")
-    for index, entry in enumerate(servers if isinstance(servers, list) else ()):
+    place = ["connections", "mcp_servers"]
+    about = ["connections.mcp_servers", repr(draft.at("agent", "name"))]
+    servers = draft.at(*place) if draft.is_list(place, about) else ()
+    for index, entry in enumerate(servers):
         if isinstance(entry, dict):
             place = ["connections", "mcp_servers", entry_name(entry, index)]
             draft.keys(place, AgentMCPServerConfig.model_fields, cutoff=NEAR, only=False)

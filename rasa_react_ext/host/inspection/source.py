@@ -8,17 +8,31 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-__all__ = ["Source", "entries", "read_source", "read_sources", "section", "steps"]
+from rasa_react_ext.explain.encoding import NO_UTF8, line_of
+
+__all__ = [
+    "EMPTY",
+    "NO_KEYS",
+    "Source",
+    "entries",
+    "read_keys",
+    "read_source",
+    "read_sources",
+    "section",
+    "steps",
+]
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NAMING_KEYS = {"action", "call", "collect", "id", "link", "name", "param"}
 _ENDINGS = {".yml", ".yaml"}
+EMPTY = "this file is empty."
+NO_KEYS = "this file must hold keys."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +121,21 @@ def read_source(path: Path) -> Source:
         mark = error.problem_mark or error.context_mark
         words = error.problem or "it is no YAML"
         return Source(path=name, problem=words, problem_line=mark.line + 1 if mark else None)
+    except UnicodeDecodeError as error:
+        return Source(path=name, problem=NO_UTF8, problem_line=line_of(error))
     except (OSError, ValueError, yaml.YAMLError) as error:
         return Source(path=name, problem=" ".join(str(error).split()))
+
+
+def read_keys(path: Path) -> Source:
+    """Read one file that must hold keys; what holds anything else is a broken one."""
+    source = read_source(path)
+    if source.problem or isinstance(source.root, yaml.MappingNode):
+        return source
+    if source.root is None:
+        return replace(source, problem=EMPTY)
+    line = source.root.start_mark.line + 1
+    return replace(source, root=None, problem=NO_KEYS, problem_line=line)
 
 
 def read_sources(path: Path) -> list[Source]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import litellm
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
 
     from rasa_react_ext.host.agent import ReActAgent
     from rasa_react_ext.host.external.agent import ExternalAgent
+    from rasa_react_ext.host.mcp.settings import McpServerSettings
 
-__all__ = ["NOT_ASKED", "READY", "Call", "calls_of", "view_external", "view_react"]
+__all__ = ["NOT_ASKED", "READY", "Call", "calls_of", "is_program", "view_external", "view_react"]
 
 READY = "ready"
 NOT_ASKED = "not asked"
@@ -42,6 +45,17 @@ def calls_of(flows: FlowsList | None, agent: str) -> list[Call] | None:
         for step in flow.steps
         if isinstance(step, CallFlowStep) and step.call == agent
     ]
+
+
+def is_program(reach: McpServerSettings) -> bool:
+    """Whether the program of a server that is a child process can be started."""
+    given = reach.env.get("PATH")
+    path = given.get_secret_value() if given is not None else None
+    # A path with a folder in it is looked for from where the child works.
+    command = reach.command or ""
+    if reach.cwd and Path(command).name != command:
+        command = str(Path(reach.cwd, command))
+    return shutil.which(command, path=path) is not None
 
 
 def callers(calls: Sequence[Call] | None) -> list[str] | None:

@@ -6,11 +6,14 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rasa_react_ext.explain.encoding import NO_UTF8, SAVE_AS_UTF8
+from rasa_react_ext.explain.setting import explained
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
-from rasa_react_ext.host.inspection.source import entries, section
+from rasa_react_ext.host.inspection.source import EMPTY, NO_KEYS, entries, section
 from rasa_react_ext.host.lock_check import lock_store_weakness
 
 if TYPE_CHECKING:
@@ -21,15 +24,27 @@ __all__ = ["OUR_POLICY", "check_written", "policy_keys", "unset_variables"]
 
 OUR_POLICY = "rasa_react_ext.policy.ReActPolicy"
 _EXAMPLE = ".env.example"
+_NEEDED = {
+    "config.yml": "Write `recipe:`, `language:`, `pipeline:` and `policies:` in it.",
+    "endpoints.yml": "Write `model_groups:` in it, and `mcp_servers:` for the tools of agents.",
+}
+_NEEDED_OF_AGENT = (
+    "Write `agent:` with name, description and protocol in it, and `connections:` or "
+    "`configuration:` as the agent needs them."
+)
+_LISTS = ("pipeline", "policies")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-def check_written(inspection: Inspection, files: Files) -> None:
+def check_written(inspection: Inspection, files: Files) -> Files:
     """Look at every file of a project.
 
     Args:
         inspection: Takes what is wrong.
         files: The files.
+
+    Returns:
+        The files; those are broken in which nothing of the kind that is needed stands.
     """
     for source in files.all():
         if source.problem and not (source is files.credentials and _is_missing(source)):
@@ -42,9 +57,8 @@ def check_written(inspection: Inspection, files: Files) -> None:
                 fix += f" {_EXAMPLE} has a value to begin with."
             found = Finding(file=source.path, line=line, key=name, problem=problem, fix=fix)
             inspection.add(found, [f"${{{name}}}"])
-    if files.config.root is not None:
-        _check_policies(inspection, files.config)
     _check_locks(inspection, files.endpoints)
+    return replace(files, config=_check_components(inspection, files.config))
 
 
 def unset_variables(source: Source) -> Iterator[tuple[str, int]]:
@@ -74,13 +88,35 @@ def _is_missing(source: Source) -> bool:
 
 
 def _unreadable(source: Source) -> Finding:
-    problem, fix = f"{source.problem}.", "Correct the YAML there. What needs it was not looked at."
+    problem, fix = source.problem, "Correct the YAML there."
+    if problem == NO_UTF8:
+        fix = SAVE_AS_UTF8
+    elif problem in {EMPTY, NO_KEYS}:
+        fix = _NEEDED.get(source.path, _NEEDED_OF_AGENT)
+    else:
+        problem = f"{problem}."
+    fix = f"{fix} What needs it was not looked at."
     if _is_missing(source):
         problem = "there is no such file."
         fix = "Run this in the project's folder; --domain and --data may name other places."
         if Path(source.path).parts[0] == "sub_agents":
             fix = "Write it, or remove the folder: each folder of sub_agents is an agent."
     return Finding(file=source.path, line=source.problem_line, problem=problem, fix=fix)
+
+
+def _check_components(inspection: Inspection, config: Source) -> Source:
+    if config.root is None:
+        return config
+    values = config.values()
+    wrong = [k for k in _LISTS if values.get(k) is not None and not isinstance(values[k], list)]
+    for key in wrong:
+        problem, fix = explained({"type": "list_type"})
+        line = config.line([key])
+        found = Finding(file=config.path, line=line, key=key, problem=problem, fix=fix)
+        inspection.add(found)
+    if "policies" not in wrong:
+        _check_policies(inspection, config)
+    return replace(config, problem="it holds no components") if wrong else config
 
 
 def _check_policies(inspection: Inspection, config: Source) -> None:

@@ -59,6 +59,15 @@ AGENTS = {
         problem="there is no file",
         fix="Give the path",
     ),
+    "a card that is not there": Broken(
+        file=REPORT,
+        old="agent_card: ${WEALTH_DESK_REPORTS_CARD}",
+        new="agent_card: cards/none.json",
+        line="none.json",
+        key="configuration: agent_card",
+        problem="no such file",
+        fix="card",
+    ),
     "a syntax error in a prompt template": Broken(
         file=AGENT,
         old=template("broken.jinja2")[0],

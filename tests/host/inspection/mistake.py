@@ -8,6 +8,7 @@ AGENT = "sub_agents/stock_explorer/config.yml"
 ADVISER = "sub_agents/advisor_booking/config.yml"
 REPORT = "sub_agents/portfolio_report/config.yml"
 BOOKING = "flows/book_advisor.yml"
+FLOW = "flows/opening_hours.yml"
 URL = "${WEALTH_DESK_MARKET_URL}"
 POLICY = "rasa_react_ext.policy.ReActPolicy"
 
