@@ -276,10 +276,11 @@ def _standing_in(project: Project) -> Generator[None]:
 
 def _read_settings(project: Project) -> Any:
     """Endpoints and sub agents, with variables from the environment and the project's `.env`."""
-    from rasa.cli.project_env import load_project_dotenv
     from rasa.core.config.configuration import Configuration
 
-    load_project_dotenv(str(project.folder.resolve()))
+    from rasa_react_ext.host.dot_env import read_dot_env
+
+    read_dot_env(str(project.folder.resolve()))
     try:
         Configuration.initialise_endpoints(Path(project.endpoints))
         Configuration.initialise_sub_agents(Path(project.sub_agents))

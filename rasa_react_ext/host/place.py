@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rasa.cli.project_env import load_project_dotenv
 
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.host.dot_env import read_dot_env
 from rasa_react_ext.host.settings import DEFAULT_STORE, SECTION
 
 __all__ = ["Place", "read_place"]
@@ -42,7 +42,7 @@ def read_place(endpoints: Path) -> Place:
     Raises:
         ConfigurationError: The file cannot be read, or a variable is not set.
     """
-    load_project_dotenv()
+    read_dot_env()
     section = _section(endpoints)
     folder = section.get("trace_folder")
     return Place(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 # The host's modules import each other; this one must come first.
 import rasa.core.agent  # noqa: F401 # pyright: ignore[reportUnusedImport]
 from rasa.agents.core.types import ProtocolType
-from rasa.cli.project_env import load_project_dotenv
 from rasa.core.available_agents import ProtocolConfig
 from rasa.core.config.configuration import Configuration
 
@@ -16,6 +15,7 @@ from rasa_react_ext.a2a_client import is_address
 from rasa_react_ext.a2a_wire import failed_task, task_body
 from rasa_react_ext.errors import ConfigurationError, HostError, PeerError
 from rasa_react_ext.host.binding import settings_from
+from rasa_react_ext.host.dot_env import read_dot_env
 from rasa_react_ext.host.external.build import build_external_agents
 from rasa_react_ext.host.inspection.source import read_source
 from rasa_react_ext.host.inspection.written import policy_keys
@@ -71,7 +71,7 @@ async def end_remote_task(database: Database, row: RemoteTask) -> None:
 
 
 def _agent(name: str) -> ExternalAgent:
-    load_project_dotenv()
+    read_dot_env()
     endpoints, sub_agents = Path("endpoints.yml"), Path("sub_agents")
     with refusals_placed(Named(endpoints=endpoints, sub_agents=sub_agents)):
         _read(endpoints, sub_agents)

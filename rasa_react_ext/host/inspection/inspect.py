@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 from rasa.agents.core.types import ProtocolType
-from rasa.cli.project_env import load_project_dotenv
 from rasa.core.available_agents import AgentConfiguration, ProtocolConfig
 
 from rasa_react_ext.errors import ConfigurationError, ConnectionLostError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.build import build_agents
 from rasa_react_ext.host.check import check_direct_calls, check_flows
+from rasa_react_ext.host.dot_env import read_dot_env
 from rasa_react_ext.host.external.build import CHANNEL, build_external_agents
 from rasa_react_ext.host.inspection.action import check_actions
 from rasa_react_ext.host.inspection.channel import check_channels
@@ -73,8 +73,12 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
     Returns:
         Every finding, and each agent as it would run. Nothing is trained or loaded.
     """
-    load_project_dotenv()
     inspection = Inspection()
+    try:
+        read_dot_env()
+    except ConfigurationError as error:  # each of its variables would be told to be missing
+        inspection.add(replace(_found_at(error), fix=f"{error.fix} Nothing else was looked at."))
+        return inspection
     files = check_duplicates(inspection, read_files(domain, data))
     files = check_written(inspection, files)
     with contextlib.ExitStack() as stack:
@@ -271,6 +275,11 @@ class _Look:
                 fix=fix,
             )
         )
+
+
+def _found_at(error: ConfigurationError) -> Finding:
+    line = int(error.key.removeprefix("line "))
+    return Finding(file=error.file, line=line, problem=error.problem, fix=error.fix)
 
 
 def _raise(error: Exception) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rasa.agents.agent_manager import AgentManager
-from rasa.cli.project_env import load_project_dotenv
 from rasa.core.agent import Agent, load_agent
 from rasa.core.channels.channel import UserMessage
 from rasa.core.config.configuration import Configuration
@@ -22,6 +21,7 @@ from rasa.utils.log_utils import configure_structlog
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.agent import ReActAgent
+from rasa_react_ext.host.dot_env import read_dot_env
 from rasa_react_ext.host.reported import reported, reported_only
 from rasa_react_ext.host.terminal.channel import Terminal, TerminalChannel, ToolWatcher
 from rasa_react_ext.host.terminal.progress import shown_slots
@@ -137,7 +137,7 @@ async def loaded_session(
         PeerError: Something that the host needs cannot be reached.
         HostError: The host has given up.
     """
-    load_project_dotenv()
+    read_dot_env()
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(reported_only())
         configure_structlog(logging.ERROR, additional_processors=[reported])
