@@ -118,7 +118,7 @@ class ExternalWatch:
         try:
             record.write()
         except OSError as error:
-            _log.warning(
+            _log.error(
                 "rasa_react_ext.observer.failed",
                 observer=type(record).__name__,
                 error=f"{type(error).__name__}: {error}",

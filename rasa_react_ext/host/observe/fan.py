@@ -33,7 +33,7 @@ class Fan:
             try:
                 observer.on(occurrence)
             except Exception as error:  # noqa: BLE001 - watching must not break a turn
-                _log.warning(
+                _log.error(
                     "rasa_react_ext.observer.failed",
                     observer=type(observer).__name__,
                     error=f"{type(error).__name__}: {error}",
