@@ -35,6 +35,8 @@ class ExitCode(IntEnum):
     """A fault of this package."""
     INTERRUPTED = 130
     """Ctrl-C."""
+    PIPE = 141
+    """Whoever reads standard output has left; as a shell tells of SIGPIPE."""
 
 
 class RefusedError(click.ClickException):

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any, TextIO
 
 import click
 
-from rasa_react_ext.cli.failure import failure_of
+from rasa_react_ext.cli.failure import ExitCode, failure_of
 from rasa_react_ext.compatibility import installed_versions
 
 __all__ = ["COMMANDS", "main"]
@@ -39,6 +41,31 @@ class _Commands(click.Group):
         module = importlib.import_module(f"rasa_react_ext.cli.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        with _reader_watched():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _reader_watched():
+            return super().invoke(ctx)
+
+
+class _ReaderLeftError(Exception):
+    """Nobody reads what a command prints."""
+
+
+@contextlib.contextmanager
+def _reader_watched() -> Generator[None]:
+    """Before the libraries that print make exit code 1 of it, which is another thing's."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ReaderLeftError from error
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):
+            raise _ReaderLeftError from leaving
+        raise
 
 
 def _show_versions(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -72,6 +99,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code; `rasa_react_ext.cli.failure.ExitCode` lists them.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # closed by the caller; what is opened next must not take its place
+        sys.stdout = _without_reader()
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+    except (BrokenPipeError, _ReaderLeftError):
+        _drop_the_rest()
+        return ExitCode.PIPE
+    return code
+
+
+def _without_reader() -> TextIO:
+    """A standard output that nobody reads, in the place of one that was closed."""
+    reader, writer = os.pipe()
+    os.dup2(writer, 1)
+    for end in {reader, writer} - {1}:
+        os.close(end)
+    return open(1, "w", encoding="utf-8", closefd=False)
+
+
+def _drop_the_rest() -> None:
+    """What is left in a buffer must not fail once more while the interpreter ends."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _run(given: list[str]) -> int:
+    """The exit code of a command; its failure is printed."""
     debug, given = _take_debug(given)
     try:
         with _folder_importable():
@@ -79,6 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.format_message(), err=True)
         return asked.exit_code
+    except _ReaderLeftError:
+        raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge of the process
         failure = failure_of(error)
         if debug:

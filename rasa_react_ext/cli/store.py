@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rasa_react_ext.cli.failure import RefusedError
 from rasa_react_ext.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["opened_store", "store_option"]
 
 REACH_SECONDS = 15.0
+_REFUSED = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 
 
 def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,6 +42,7 @@ async def opened_store(setting: str | None) -> AsyncGenerator[Database]:
 
     Raises:
         ConfigurationError: There is no such store, or its driver is not installed.
+        RefusedError: The system does not let its file be written.
         PeerError: The database does not answer, or breaks off.
     """
     from sqlalchemy.exc import SQLAlchemyError
@@ -80,6 +85,13 @@ def _check_file(database: Database, file: str, key: str) -> None:
     url = database.url
     if url.get_backend_name() != "sqlite" or Path(url.database or "").is_file():
         return
+    if Path(url.database or "").is_dir():
+        raise ConfigurationError(
+            file=file,
+            key=key,
+            problem=f"{url.database!r} is a folder.",
+            fix="Name the SQLite file in it, or the address of a database.",
+        )
     raise ConfigurationError(
         file=file,
         key=key,
@@ -105,8 +117,23 @@ async def _reach(database: Database) -> None:
         raise _unreachable(database, error) from error
 
 
-def _unreachable(database: Database, error: BaseException) -> PeerError:
+def _unreachable(database: Database, error: BaseException) -> Exception:
     cause = getattr(error, "orig", None) or error
+    name, file = getattr(cause, "sqlite_errorname", ""), database.url.database
+    if name == "SQLITE_NOTADB":
+        return ConfigurationError(
+            file=str(file),
+            key="",
+            problem="this is no SQLite database.",
+            fix="Name the file of the store, as `rasa_react_ext: store` of endpoints.yml does.",
+        )
+    if name.startswith(_REFUSED):
+        refusal = OSError(errno.EACCES, os.strerror(errno.EACCES))
+        return RefusedError(
+            file,
+            refusal,
+            "Run this as the user of the assistant, or allow the file and its folder.",
+        )
     words = " ".join(str(cause).split())[:200] or type(cause).__name__
     url = database.url
     where = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)

@@ -32,11 +32,12 @@ from rasa_react_ext.mcp_pool.tools import PooledTools
 
 __all__ = ["main"]
 
-DONE, TOOL_FAILED, WRONG_USE, NO_CONNECTION, NO_SUCH_TOOL = range(5)
+DONE, TOOL_FAILED, WRONG_USE, NO_SUCH_TOOL, NO_CONNECTION = 0, 1, 2, 4, 5
 _MAX_PAGES = 100
 _SECRET_VARIABLE = "MCP_CLIENT_SECRET"  # the name of it, not the secret
 _EPILOG = f"""
-exit codes: 0 done, 1 the tool failed, 2 wrong use, 3 no connection, 4 no such tool.
+To call a tool: URL --call TOOL --arguments '{{"name": "value"}}'
+exit codes: 0 done, 1 the tool failed, 2 wrong use, 4 no such tool, 5 no connection.
 Secrets come from the environment: $NAME in a header or a variable is replaced, and the
 client secret is read from {_SECRET_VARIABLE}.
 """

@@ -315,6 +315,14 @@ class ModelScript(_Strict):
 
     @classmethod
     def _parse(cls, written: Any, source: str) -> ModelScript:
+        if not isinstance(written, Mapping) or written.get("rules", ()) is None:
+            empty = "the file is empty." if written is None else "there is no rule in it."
+            raise ConfigurationError(
+                file=source,
+                key="rules",
+                problem=empty,
+                fix="Write a list of rules, such as `rules: [{answer: Hello.}]`.",
+            )
         try:
             script = cls.model_validate(written)
         except ValidationError as error:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from rasa_react_ext import __version__
 from rasa_react_ext.cli.main import COMMANDS, main
+from tests.cli.store import fill, within
 
 HEAVY = ["rasa", "litellm", "openai", "mcp", "a2a", "starlette", "uvicorn", "httpx", "sqlalchemy"]
 
@@ -106,3 +108,30 @@ def test_debug_after_two_dashes_belongs_to_the_other_program(tmp_path: Path) -> 
     command = [sys.executable, "-c", code, "--debug"]
     assert main(["model", "serve", str(tmp_path / "s.yml"), "--", *command]) == 0
     assert seen.read_text() == "--debug"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--version", "tasks list --json", "tasks list", "check --json --offline", "check --offline"],
+)
+def test_a_command_nobody_reads_leaves_with_141_and_says_nothing(
+    tmp_path: Path, arguments: str
+) -> None:
+    (tmp_path / "endpoints.yml").write_text("rasa_react_ext: {store: s.db}")
+    within(tmp_path / "s.db", fill)
+    command = f"exec {sys.executable} -m rasa_react_ext.cli {arguments}"
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        for closed in ("", " >&-"):
+            done = subprocess.run(
+                ["sh", "-c", command + closed],
+                cwd=tmp_path,
+                stdout=writer,
+                stderr=subprocess.PIPE,
+                timeout=60,
+                check=False,
+            )
+            assert (done.returncode, done.stderr) == (141, b"")
+    finally:
+        os.close(writer)

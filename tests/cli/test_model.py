@@ -267,6 +267,7 @@ def test_a_request_log_that_is_full_is_told_at_the_end(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
+        (["serve", os.devnull], 3, "/dev/null: rules: the file is empty. Write a list of rules"),
         (["serve", "no.yml"], 3, "no.yml: rules: the script cannot be read"),
         (["serve", "{script}", "--profile", "odd"], 2, "there is no profile 'odd'. Profiles: "),
         (["serve", "{script}", "--profile", "openia"], 2, "Did you mean 'openai'?"),

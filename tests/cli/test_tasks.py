@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -166,8 +170,9 @@ def test_a_served_task_that_no_server_cancels_in_time_is_1(
         (["replay", "--all", "inbox-1"], 2, "Name dead letters, or write --all."),
         (["list", "--limit", "0"], 2, "0 is not in the range"),
         (["list", "--store", "none.db"], 3, "there is no store at 'none.db' yet."),
+        (["list", "--store", "state"], 3, "'state' is a folder."),
+        (["list", "--store", "endpoints.yml"], 3, "endpoints.yml: this is no SQLite database."),
         (["list", "--store", "mysql://a:secret@b/c"], 3, "command line: --store: "),
-        (["list", "--store", "endpoints.yml"], 5, "file is not a database"),
         (["list", "--store", "postgresql://bot:secret@127.0.0.1:1/x"], 5, "cannot be used"),
     ],
 )
@@ -217,3 +222,37 @@ def test_a_task_that_has_ended_is_not_cancelled_again(
     for task in ("over", "k2", "at-2"):
         assert main(["tasks", "cancel", task]) == 1
         assert f"Task {task!r} has ended already." in capsys.readouterr().err
+
+
+def test_a_store_that_may_only_be_read_is_told_with_its_file(
+    store: Path, open_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = open_folder / "s.db"
+    file.write_bytes(store.read_bytes())
+    file.chmod(0o444)
+    with _as_nobody():
+        assert main(["tasks", "list", "--store", str(file)]) == 6
+    shown = capsys.readouterr().err
+    assert f"'{file}' cannot be written: Permission denied. Run this as the user" in shown
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may enter and nobody else may write."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def _as_nobody() -> Iterator[None]:
+    """Without the rights of root, where we have them."""
+    before = os.geteuid()
+    if before:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)

@@ -60,7 +60,7 @@ def test_what_a_command_writes_to_standard_error_is_shown(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code, found, err = probe(capsys, f"{CHILD} crash")
-    assert code == 3
+    assert code == 5
     assert "exit code 3" in found["error"]
     assert "stderr: no licence" in err
 
@@ -70,7 +70,7 @@ def test_what_a_command_writes_to_standard_error_is_shown(
     [
         (["--call", "fail"], 1),
         (["--call", "nothing"], 4),
-        (["--sse"], 3),
+        (["--sse"], 5),
     ],
 )
 def test_exit_codes_tell_what_went_wrong(
@@ -79,10 +79,17 @@ def test_exit_codes_tell_what_went_wrong(
     assert probe(capsys, server.url, *arguments)[0] == code
 
 
-def test_a_server_that_is_not_there_is_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_is_not_there_is_exit_code_5(capsys: pytest.CaptureFixture[str]) -> None:
     code, found, _ = probe(capsys, f"http://127.0.0.1:{free_port()}/mcp", "--client-id", "me")
-    assert code == 3
+    assert code == 5
     assert "cannot connect" in found["error"]
+
+
+def test_the_help_says_how_to_call_a_tool(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert 'URL --call TOOL --arguments \'{"name": "value"}\'' in shown
 
 
 def test_it_runs_as_a_module(server: Served) -> None:
@@ -97,7 +104,7 @@ def test_it_asks_for_tokens(
 ) -> None:
     monkeypatch.setenv("MCP_CLIENT_SECRET", "s3cret")
     code, found, _ = probe(capsys, server.url, "--token-url", server.url, "--client-id", "me")
-    assert code == 3
+    assert code == 5
     assert "the token endpoint answered HTTP" in found["error"]
     assert "s3cret" not in json.dumps(found)
 

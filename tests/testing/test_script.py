@@ -77,8 +77,9 @@ def test_a_script_is_read_from_yaml(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("rules: [", "cannot be read"),
-        ("- a\n- b", "(top level): "),
-        ("", "(top level): "),
+        ("- a\n- b", "rules: there is no rule in it. Write a list"),
+        ("rules:", "rules: there is no rule in it. Write a list"),
+        ("", "rules: the file is empty. Write a list"),
         ("rule: []", "Did you mean 'rules'?"),
     ],
 )

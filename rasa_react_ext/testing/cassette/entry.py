@@ -74,7 +74,10 @@ class Entry(_Written):
             ConfigurationError: It is no entry; names file, key and fix.
         """
         try:
-            return cls.model_validate(yaml.load(path.read_text(encoding="utf-8"), _Loader))
+            written = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+            if written is not None:
+                return cls.model_validate(written)
+            key, problem = "", "the file is empty."
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, first["loc"])) or "(top level)"

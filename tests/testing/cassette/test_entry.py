@@ -98,6 +98,7 @@ def test_the_first_line_tells_what_was_asked(tmp_path: Path, asked: Any, told: s
         ("version: 2\nrequest: {path: /a}\nanswer: {}", "version"),
         ("version: 1\nrequest: {path: /a, bdy: 1}\nanswer: {}", "request.bdy"),
         ("version: 1\nrequest: {path: /a}\nanswer: {status: often}", "answer.status"),
+        ("", ""),
         ("- 1", "(top level)"),
         ("a: [", "(top level)"),
         ("<<<<<<< ours\nversion: 1", "(top level)"),
