@@ -24,7 +24,7 @@ from rasa_react_ext.a2a_server.settings import CHANNEL, CardSigningSettings, Ser
 from rasa_react_ext.a2a_wire import card_from_json
 from rasa_react_ext.errors import ConfigurationError
 
-__all__ = ["Cards", "card_etag"]
+__all__ = ["Cards", "card_etag", "read_card", "signing_key"]
 
 MODES = ("text", "text/plain", "application/json")
 VERSIONS = ("1.0", "0.3")
@@ -41,8 +41,10 @@ class Cards:
         """
         self._settings = settings
         self._assistant = assistant
-        self._own = None if settings.agent_card_path is None else _read(settings.agent_card_path)
-        self._key = None if settings.card_signing is None else _key(settings.card_signing)
+        self._own = (
+            None if settings.agent_card_path is None else read_card(settings.agent_card_path)
+        )
+        self._key = None if settings.card_signing is None else signing_key(settings.card_signing)
         self._made: dict[str, tuple[Profile | None, AgentCard]] = {}
         self._making = asyncio.Lock()
 
@@ -147,7 +149,12 @@ def card_etag(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
-def _read(path: str) -> AgentCard:
+def read_card(path: str) -> AgentCard:
+    """A card of the project's own.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
     try:
         return card_from_json(Path(path).read_bytes())
     except (OSError, ValueError) as error:
@@ -159,7 +166,12 @@ def _read(path: str) -> AgentCard:
         ) from error
 
 
-def _key(signing: CardSigningSettings) -> bytes:
+def signing_key(signing: CardSigningSettings) -> bytes:
+    """The key that signs the card.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
     try:
         return Path(signing.private_key_path).read_bytes()
     except OSError as error:

@@ -28,7 +28,9 @@ from rasa_react_ext.a2a_server.older import OlderGrpcHandler
 from rasa_react_ext.a2a_server.settings import CHANNEL, GrpcSettings, ServerSettings
 from rasa_react_ext.errors import ConfigurationError
 
-__all__ = ["grpc_serving"]
+__all__ = ["CERTIFICATE", "KEY", "grpc_serving", "tls_part"]
+
+CERTIFICATE, KEY = "certificate_path", "private_key_path"
 
 _call: ContextVar[Call] = ContextVar("grpc_call")
 STOP_SECONDS = 2.0
@@ -128,10 +130,7 @@ def _bind(server: grpc.aio.Server, settings: GrpcSettings) -> None:
     address = f"{settings.interface}:{settings.port}"
     try:
         if settings.certificate_path is not None and settings.private_key_path is not None:
-            pair = (
-                Path(settings.private_key_path).read_bytes(),
-                Path(settings.certificate_path).read_bytes(),
-            )
+            pair = (tls_part(settings, KEY), tls_part(settings, CERTIFICATE))
             server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
         else:
             server.add_insecure_port(address)
@@ -140,5 +139,27 @@ def _bind(server: grpc.aio.Server, settings: GrpcSettings) -> None:
             file="credentials.yml",
             key=f"{CHANNEL}: grpc",
             problem=f"{address} cannot be served: {error}.",
-            fix="Write a free port, and readable files where TLS is wanted.",
+            fix="Write a free port, and files of one certificate where TLS is wanted.",
+        ) from error
+
+
+def tls_part(settings: GrpcSettings, key: str) -> bytes:
+    """What a file holds that TLS needs.
+
+    Args:
+        settings: The port's settings.
+        key: That which names the file, `KEY` or `CERTIFICATE`.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    path = str(getattr(settings, key))
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            file="credentials.yml",
+            key=f"{CHANNEL}: grpc: {key}",
+            problem=f"nothing could be read from {path!r}.",
+            fix="Write the path of a PEM file, or remove both keys for a port without TLS.",
         ) from error

@@ -19,7 +19,8 @@ from rasa.shared.core.domain import Domain
 from rasa.shared.importers.importer import TrainingDataImporter
 from rasa.shared.utils.yaml import YamlValidationException
 
-from rasa_react_ext.a2a_server.settings import CHANNEL
+from rasa_react_ext.a2a_server.named_file import refused_files
+from rasa_react_ext.a2a_server.settings import CHANNEL, ServerSettings
 from rasa_react_ext.a2a_server.settings import read_settings as read_server_settings
 from rasa_react_ext.channels.task_updates import TaskUpdates
 from rasa_react_ext.errors import ConfigurationError
@@ -33,6 +34,7 @@ from rasa_react_ext.host.inspection.files import parts_of
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.mend import expanded, read_mending
 from rasa_react_ext.host.inspection.source import section
+from rasa_react_ext.host.inspection.writable import check_store, check_traces
 from rasa_react_ext.host.inspection.written import policy_keys, unset_variables
 from rasa_react_ext.host.settings import (
     POLICY_PLACE,
@@ -235,6 +237,10 @@ def _settings(
     except Exception as error:  # noqa: BLE001 - the host raises many kinds
         note_refusal(inspection, files, files.endpoints.path, error)
         return None
+    if settings is not None:
+        for check in (check_store, check_traces):
+            if _PLACEHOLDER not in str(expanded((endpoints or {}).get(SECTION))):
+                attempt(inspection, files, "endpoints.yml", partial(check, settings.deployment))
     if settings is None or not mended:
         return settings
     # What a mistake may have allowed is not told to be missing.
@@ -293,7 +299,10 @@ def _check_served(inspection: Inspection, files: Files) -> None:
         if name in values:
             entry = expanded(section(values, name))
             tell = partial(note_refusal, inspection, files, files.credentials.path)
-            read_mending(entry, read, tell, lambda error: parts_of(error.key)[1:])
+            made, _ = read_mending(entry, read, tell, lambda error: parts_of(error.key)[1:])
+            for error in refused_files(made) if isinstance(made, ServerSettings) else ():
+                if _PLACEHOLDER not in error.problem:
+                    tell(error)
     if CHANNEL in values:
         attempt(inspection, files, files.endpoints.path, check_block)
 

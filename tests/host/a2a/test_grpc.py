@@ -91,6 +91,6 @@ async def test_a_grpc_port_that_cannot_be_encrypted_stops_the_server(
 ) -> None:
     nowhere = str(tmp_path / "none.pem")
     files = {"certificate_path": nowhere, "private_key_path": nowhere}
-    with pytest.raises(ConfigurationError, match="cannot be served"):
+    with pytest.raises(ConfigurationError, match="grpc: private_key_path: nothing could be read"):
         async with served(bank_project, {"grpc": {"port": free_port(), **files}}):
             pass

@@ -5,6 +5,24 @@ from __future__ import annotations
 from tests.host.inspection.mistake import Broken
 
 SERVERS = {
+    "a store that cannot be written": Broken(
+        file="endpoints.yml",
+        old="mcp_servers:",
+        new="rasa_react_ext:\n  store: domain.yml/x.db\nmcp_servers:",
+        line="x.db",
+        key="rasa_react_ext: store",
+        problem="'domain.yml/x.db' cannot be written",
+        fix="PostgreSQL",
+    ),
+    "a folder of records that cannot be written": Broken(
+        file="endpoints.yml",
+        old="mcp_servers:",
+        new="rasa_react_ext:\n  trace_folder: domain.yml/traces\nmcp_servers:",
+        line="traces",
+        key="rasa_react_ext: trace_folder",
+        problem="'domain.yml/traces' cannot be written",
+        fix="folder that can be written",
+    ),
     "a server whose program is not there": Broken(
         file="endpoints.yml",
         old="mcp_servers:",

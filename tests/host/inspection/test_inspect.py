@@ -21,7 +21,7 @@ from tests.host.inspection.broken_model import MODELS
 from tests.host.inspection.broken_server import SERVERS
 from tests.host.inspection.broken_slot import SLOTS
 from tests.host.inspection.broken_twice import TWICE
-from tests.host.inspection.mistake import ADVISER, AGENT, FLOW, POLICY, REPORT, URL, template
+from tests.host.inspection.mistake import ADVISER, AGENT, POLICY, REPORT, URL, template
 from tests.host.project import hosts_own_warnings
 
 Edit = Callable[[str, str, str], None]
@@ -223,42 +223,6 @@ def test_words_of_the_library_that_reads_values_are_not_shown(sample: Path, edit
         words = f"{finding.problem} {finding.fix}".lower()
         for strange in ("pydantic", "input should", "unable to", "validation error"):
             assert strange not in words
-
-
-@pytest.mark.parametrize("text", ["", "- nothing\n", "nothing\n"])
-@pytest.mark.parametrize(
-    ("file", "needs"),
-    [
-        ("config.yml", "policies:"),
-        ("endpoints.yml", "model_groups:"),
-        (AGENT, "description"),
-    ],
-)
-def test_a_file_that_is_empty_or_holds_something_else_is_told_once_with_what_it_needs(
-    file: str, needs: str, text: str, sample: Path
-) -> None:
-    (sample / file).write_text(text, encoding="utf-8")
-    (finding,) = _inspected(connect=False).findings
-    assert (finding.level, finding.file) == ("error", file)
-    assert ("must hold keys" if text else "is empty") in finding.problem
-    assert finding.line == (1 if text else None)
-    assert needs in finding.fix
-
-
-@pytest.mark.parametrize("text", ["", "- nothing\n", "nothing\n"])
-def test_channels_that_are_no_keys_are_no_traceback(text: str, sample: Path) -> None:
-    (sample / "credentials.yml").write_text(text, encoding="utf-8")
-    assert _inspected(connect=False).findings
-
-
-@pytest.mark.parametrize("file", ["config.yml", "endpoints.yml", "domain.yml", AGENT, FLOW])
-def test_a_file_that_is_not_utf8_is_told_with_its_line(file: str, sample: Path) -> None:
-    path = sample / file
-    path.write_bytes(b"# one\n# caf\xe9\n" + path.read_bytes())
-    (finding,) = _inspected(connect=False).findings
-    assert (finding.file, finding.line) == (file, 2)
-    assert "not UTF-8" in finding.problem
-    assert finding.fix.startswith("Save the file as UTF-8.")
 
 
 def test_a_part_of_an_agent_that_holds_no_keys_is_told(sample: Path, edit: Edit) -> None:
