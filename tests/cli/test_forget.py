@@ -44,7 +44,7 @@ def test_rows_of_every_kind_are_told_and_deleted_with_the_record(
     assert "     1  reports of remote agents\n" in shown.out
     assert "     1  served tasks\n" in shown.out
     assert "calls in the journal" not in shown.out
-    assert "rows 10, files 2." in shown.out
+    assert "rows 9, files 2." in shown.out
     assert "3 of the tasks have not ended." in shown.err
     assert _left(store) == 0
     assert [file.name for file in Path("traces").iterdir()] == ["other.jsonl"]
@@ -57,11 +57,11 @@ def test_nothing_is_deleted_where_nobody_can_be_asked(
         monkeypatch.setattr(sys, "stdin", nobody)
         assert main(["forget", CONVERSATION]) == 2
     assert "nothing was deleted: add --yes" in capsys.readouterr().err
-    assert _left(store) == 10
+    assert _left(store) == 9
     assert trace_path(Path("traces"), CONVERSATION).is_file()
 
 
-@pytest.mark.parametrize(("answer", "code", "left"), [("y\n", 0, 0), ("n\n", 130, 10)])
+@pytest.mark.parametrize(("answer", "code", "left"), [("y\n", 0, 0), ("n\n", 130, 9)])
 def test_a_person_in_a_terminal_is_asked(
     store: Path, answer: str, code: int, left: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_folder_of_records_is_named_beside_another_store(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["forget", CONVERSATION, "--store", "s.db", "--yes"]) == 0
-    assert "rows 10, files 0." in capsys.readouterr().out
+    assert "rows 9, files 0." in capsys.readouterr().out
     given = ["--store", "s.db", "--traces", "traces", "--yes"]
     assert main(["forget", CONVERSATION, *given]) == 0
     assert "rows 0, files 2." in capsys.readouterr().out
