@@ -73,7 +73,7 @@ async def test_what_a_running_turn_said_is_read_on_another_replica_and_followed_
 
 
 async def test_a_turn_outlives_a_store_that_breaks_for_a_moment(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     store = str(tmp_path / "store.db")
     async with server(store) as served:
@@ -82,7 +82,7 @@ async def test_a_turn_outlives_a_store_that_breaks_for_a_moment(
         served.bot.gates["more a"].set()
         printed = ""
         async with asyncio.timeout(30):
-            while "store_unreachable" not in printed:
+            while "store_unreachable" not in printed + caplog.text:
                 await asyncio.sleep(0.02)
                 printed += capsys.readouterr().out
         await _renamed(store, "away", log.name)

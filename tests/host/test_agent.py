@@ -103,8 +103,9 @@ async def test_d3_7_an_equal_call_of_a_turn_that_was_never_saved_is_not_repeated
         {"when": {"tool": "reserve"}, "answer": "Another?"},
     )
     async with agent_at_work(project) as agent:
-        await take_turn(agent, agent_input("a lamp"))
-        await take_turn(agent, agent_input("a lamp"))
+        said = agent_input("a lamp")
+        await take_turn(agent, said)
+        await take_turn(agent, said)
     assert done["reserve"] == 1
     assert "outcome is unknown" in model.messages()[-1]["content"]
 
