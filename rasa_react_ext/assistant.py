@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rasa_react_ext.compatibility import check_host
 from rasa_react_ext.errors import ConfigurationError, ExtensionError, HostError
-from rasa_react_ext.host.reported import reported
+from rasa_react_ext.host.reported import one_line, reported
 
 if TYPE_CHECKING:
     from rasa.core.channels import OutputChannel
@@ -297,11 +297,7 @@ def _reason(error: BaseException) -> str:
     """What is behind an error, on one line; the host's graph hides the cause in another."""
     while error.__cause__ is not None and type(error).__name__ == "GraphComponentException":
         error = error.__cause__
-    words = _one_line(str(error))
+    words = one_line(str(error))
     if isinstance(error, ExtensionError):
         return words
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:400]

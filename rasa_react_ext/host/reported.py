@@ -11,7 +11,7 @@ import re
 from collections.abc import Generator, MutableMapping
 from typing import Any
 
-__all__ = ["reported", "reported_only"]
+__all__ = ["one_line", "reported", "reported_only"]
 
 _TOLD_OTHERWISE = frozenset({"rasa_react_ext.turn.failed"})
 """Events that whoever follows a turn hears of in any case."""
@@ -35,7 +35,7 @@ class _Reported(logging.Handler):
         told = event.get("event") in _TOLD_OTHERWISE
         if method in {"error", "critical", "exception"} and not told:
             words = event.get("event_info") or event.get("error") or event.get("event")
-            self._found.append(_one_line(str(words)))
+            self._found.append(one_line(str(words)))
         return event
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -44,7 +44,7 @@ class _Reported(logging.Handler):
         if any(name in line for name in _TOLD_OTHERWISE):
             return
         told = _EVENT_INFO.search(line)
-        self._lines.append(_one_line(told["words"] if told else line))
+        self._lines.append(one_line(told["words"] if told else line))
 
     def take(self) -> list[str]:
         """The errors since the last call, oldest first."""
@@ -77,5 +77,6 @@ def reported_only() -> Generator[None]:
         logging.disable(disabled)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The beginning of a text, without its line breaks."""
     return " ".join(text.split())[:400]

@@ -28,6 +28,17 @@ async def follow(made: Client, task_id: str, seen: list[StreamResponse]) -> None
         seen.append(event)  # noqa: PERF401 - others read it while it grows
 
 
+async def begin_to_follow(
+    made: Client, task_id: str, seen: list[StreamResponse]
+) -> asyncio.Task[None]:
+    """Follow a task; returns when its first event has come."""
+    following = asyncio.create_task(follow(made, task_id, seen))
+    async with asyncio.timeout(10):
+        while not seen:
+            await asyncio.sleep(0.02)
+    return following
+
+
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "on another replica"])
 @pytest.mark.parametrize(("binding", "version"), BINDINGS)
 async def test_a_running_task_is_followed_until_it_ends(
@@ -38,10 +49,7 @@ async def test_a_running_task_is_followed_until_it_ends(
         task_id = await begin(one, "wait a")
         seen: list[StreamResponse] = []
         async with client((two if elsewhere else one).url, binding, version=version) as made:
-            following = asyncio.create_task(follow(made, task_id, seen))
-            async with asyncio.timeout(10):
-                while not seen:
-                    await asyncio.sleep(0.02)
+            following = await begin_to_follow(made, task_id, seen)
             bot.gates["a"].set()
             await asyncio.wait_for(following, 10)
 
@@ -62,10 +70,7 @@ async def test_what_a_running_turn_said_is_read_on_another_replica_and_followed_
         assert "One moment." in str((await read(two, task_id))["history"][-1])
 
         seen: list[StreamResponse] = []
-        following = asyncio.create_task(follow(made, task_id, seen))
-        async with asyncio.timeout(10):
-            while not seen:
-                await asyncio.sleep(0.02)
+        following = await begin_to_follow(made, task_id, seen)
         bot.gates["a"].set()
         await asyncio.wait_for(following, 10)
         assert [event.WhichOneof("payload") for event in seen] == ["task", "status_update"]
@@ -109,10 +114,7 @@ async def test_a_parked_task_is_followed_through_its_next_turn(store: str) -> No
         _, asked = await rpc(one.url, "SendMessage", body("ask", "m1", contextId="c"))
         task_id = asked["result"]["task"]["id"]
         seen: list[StreamResponse] = []
-        following = asyncio.create_task(follow(made, task_id, seen))
-        async with asyncio.timeout(10):
-            while not seen:
-                await asyncio.sleep(0.02)
+        following = await begin_to_follow(made, task_id, seen)
         await rpc(one.url, "SendMessage", body("hello", "m2", taskId=task_id))
         await asyncio.wait_for(following, 10)
 
