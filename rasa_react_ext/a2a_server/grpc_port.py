@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -28,9 +29,7 @@ from rasa_react_ext.a2a_server.older import OlderGrpcHandler
 from rasa_react_ext.a2a_server.settings import CHANNEL, GrpcSettings, ServerSettings
 from rasa_react_ext.errors import ConfigurationError
 
-__all__ = ["CERTIFICATE", "KEY", "grpc_serving", "tls_part"]
-
-CERTIFICATE, KEY = "certificate_path", "private_key_path"
+__all__ = ["grpc_serving", "tls_pair"]
 
 _call: ContextVar[Call] = ContextVar("grpc_call")
 STOP_SECONDS = 2.0
@@ -128,38 +127,51 @@ def _refusal(code: grpc.StatusCode, text: str) -> Any:
 
 def _bind(server: grpc.aio.Server, settings: GrpcSettings) -> None:
     address = f"{settings.interface}:{settings.port}"
+    pair = tls_pair(settings)
     try:
-        if settings.certificate_path is not None and settings.private_key_path is not None:
-            pair = (tls_part(settings, KEY), tls_part(settings, CERTIFICATE))
-            server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
-        else:
+        if pair is None:
             server.add_insecure_port(address)
+        else:
+            server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
     except (OSError, RuntimeError) as error:
         raise ConfigurationError(
             file="credentials.yml",
             key=f"{CHANNEL}: grpc",
             problem=f"{address} cannot be served: {error}.",
-            fix="Write a free port, and files of one certificate where TLS is wanted.",
+            fix="Write a free port.",
         ) from error
 
 
-def tls_part(settings: GrpcSettings, key: str) -> bytes:
-    """What a file holds that TLS needs.
-
-    Args:
-        settings: The port's settings.
-        key: That which names the file, `KEY` or `CERTIFICATE`.
+def tls_pair(settings: GrpcSettings) -> tuple[bytes, bytes] | None:
+    """The private key and the certificate chain of the port; none for a port without TLS.
 
     Raises:
-        ConfigurationError: It cannot be read.
+        ConfigurationError: A file cannot be read, or the two are no key and its certificate.
     """
-    path = str(getattr(settings, key))
+    key, certificate = settings.private_key_path, settings.certificate_path
+    if key is None or certificate is None:
+        return None
+    pair = _read("private_key_path", key), _read("certificate_path", certificate)
+    try:
+        # Without a password of its own the library asks the terminal for one.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except ssl.SSLError as error:
+        raise ConfigurationError(
+            file="credentials.yml",
+            key=f"{CHANNEL}: grpc: certificate_path",
+            problem=f"{certificate!r} and the key in {key!r} cannot be used together: {error}.",
+            fix="Write PEM files of one certificate and its key; the key without a password.",
+        ) from error
+    return pair
+
+
+def _read(name: str, path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
         raise ConfigurationError(
             file="credentials.yml",
-            key=f"{CHANNEL}: grpc: {key}",
+            key=f"{CHANNEL}: grpc: {name}",
             problem=f"nothing could be read from {path!r}.",
             fix="Write the path of a PEM file, or remove both keys for a port without TLS.",
         ) from error

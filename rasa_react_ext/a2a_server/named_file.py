@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from rasa_react_ext.a2a_server.auth import Authenticator
 from rasa_react_ext.a2a_server.card import read_card, signing_key
-from rasa_react_ext.a2a_server.grpc_port import CERTIFICATE, KEY, tls_part
+from rasa_react_ext.a2a_server.grpc_port import tls_pair
 from rasa_react_ext.a2a_server.seal import Seal
 from rasa_react_ext.a2a_server.settings import ServerSettings
 from rasa_react_ext.errors import ConfigurationError
@@ -33,6 +33,5 @@ def _reads(settings: ServerSettings) -> Iterator[Callable[[], object]]:
     yield lambda: Authenticator(settings.auth)
     if sealed is not None:
         yield lambda: Seal(sealed.get_secret_value())
-    if grpc is not None and grpc.certificate_path is not None:
-        yield lambda: tls_part(grpc, KEY)
-        yield lambda: tls_part(grpc, CERTIFICATE)
+    if grpc is not None:
+        yield lambda: tls_pair(grpc)

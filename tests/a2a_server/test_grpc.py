@@ -142,19 +142,21 @@ async def test_an_encrypted_port_answers_those_who_trust_it_and_nobody_in_plain_
     assert len(served.bot.runs) == 1
 
 
-@pytest.mark.parametrize("missing", [True, False])
+@pytest.mark.parametrize("wrong", ["missing", "no PEM", "another's"])
 async def test_a_port_with_files_that_are_no_certificate_is_refused(
-    free_port: Callable[[], int], tmp_path: Path, missing: bool
+    free_port: Callable[[], int], tmp_path: Path, wrong: str
 ) -> None:
-    path = tmp_path / "cert.pem"
-    if not missing:
-        path.write_text("no certificate")
+    files = {
+        "missing": str(tmp_path / "none.pem"),
+        "no PEM": __file__,
+        "another's": certificate(tmp_path, "stranger")[0],
+    }
     settings = {
         "port": free_port(),
-        "certificate_path": str(path),
-        "private_key_path": str(path),
+        "certificate_path": files[wrong],
+        "private_key_path": certificate(tmp_path)[1],
     }
-    with pytest.raises(ConfigurationError, match="readable files") as refused:
+    with pytest.raises(ConfigurationError, match="PEM file") as refused:
         async with server(str(tmp_path / "store.db"), grpc=settings):
             pass
-    assert refused.value.key.endswith("grpc")
+    assert refused.value.key.endswith("grpc: certificate_path")

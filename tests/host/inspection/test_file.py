@@ -79,7 +79,6 @@ rasa_react_ext.channels.A2AServer:
         "auth: jwt: public_key_path",
         "card_signing: private_key_path",
         "encryption_key",
-        "grpc: certificate_path",
         "grpc: private_key_path",
     }
 
