@@ -70,13 +70,14 @@ class Screen:
         given = json.dumps(arguments, ensure_ascii=False)
         self._line(f"  … {tool} {_short(given)}", "dim")
 
-    def tool_finished(self, tool: str, *, seconds: float | None, is_error: bool) -> None:
+    def tool_finished(self, tool: str, *, seconds: float | None, failure: str | None) -> None:
         """A tool has answered."""
         took = "" if seconds is None else f" in {seconds:.2f} s"
-        if is_error:
-            self._line(f"  ✗ {tool} failed{took}", "red")
-        else:
+        if failure is None:
             self._line(f"  ✓ {tool}{took}", "green")
+        else:
+            reason = f": {_short(failure)}" if failure else ""
+            self._line(f"  ✗ {tool} failed{took}{reason}", "red")
 
     def progress(self, text: str) -> None:
         """A flow or an agent has come further."""

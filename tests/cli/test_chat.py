@@ -232,6 +232,19 @@ def test_a_message_is_written_again_where_the_prompt_came_back_meanwhile() -> No
     assert file.getvalue() == "you > Thanks.\n"
 
 
+def test_why_a_tool_failed_is_one_line_and_cut() -> None:
+    file = io.StringIO()
+    screen = Screen(Console(file=file, width=80))
+    for failure in ("no such share", "x" * 999, "", None):
+        screen.tool_finished("find", seconds=1.5, failure=failure)
+    assert file.getvalue().splitlines() == [
+        "  ✗ find failed in 1.50 s: no such share",
+        f"  ✗ find failed in 1.50 s: {'x' * 100}…",
+        "  ✗ find failed in 1.50 s",
+        "  ✓ find in 1.50 s",
+    ]
+
+
 async def _talk(*messages: str | None, typed: bool = True) -> tuple[Talk, str]:
     file = io.StringIO()
     lines: asyncio.Queue[str | None] = asyncio.Queue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,10 @@ from rasa.core.channels.channel import InputChannel, OutputChannel, UserMessage
 from sanic import Blueprint
 
 from rasa_react_ext.engine import occurrence as engine
+from rasa_react_ext.host.observe.trace_record import is_secret
+from rasa_react_ext.host.reported import one_line
 from rasa_react_ext.host.terminal.progress import Progress
+from rasa_react_ext.testing.cassette import Secrets
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.terminal.view import View
@@ -148,5 +152,12 @@ class ToolWatcher:
             self._view.tool_finished(
                 occurrence.call.name,
                 seconds=None if took is None else took / 1000,
-                is_error=occurrence.result.is_error,
+                failure=_reason(occurrence) if occurrence.result.is_error else None,
             )
+
+
+def _reason(finished: engine.CallFinished) -> str:
+    """Why a call failed; without values that stand under the name of a secret anywhere."""
+    named = (*os.environ.items(), *finished.call.arguments.items())
+    secrets = Secrets(str(value) for name, value in named if is_secret(name))
+    return one_line(secrets.text(finished.result.text))

@@ -34,8 +34,8 @@ class View(Protocol):
         """A tool begins to run."""
         ...
 
-    def tool_finished(self, tool: str, *, seconds: float | None, is_error: bool) -> None:
-        """A tool has answered."""
+    def tool_finished(self, tool: str, *, seconds: float | None, failure: str | None) -> None:
+        """A tool has answered, or has failed for a reason, which is one line without secrets."""
         ...
 
     def progress(self, text: str) -> None:

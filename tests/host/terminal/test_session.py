@@ -38,8 +38,8 @@ class Shown:
     def tool_started(self, tool: str, arguments: dict[str, Any]) -> None:
         self.calls.append(("started", tool, arguments))
 
-    def tool_finished(self, tool: str, *, seconds: float | None, is_error: bool) -> None:
-        self.calls.append(("finished", tool, seconds, is_error))
+    def tool_finished(self, tool: str, *, seconds: float | None, failure: str | None) -> None:
+        self.calls.append(("finished", tool, seconds, failure))
 
     def progress(self, text: str) -> None:
         self.calls.append(("progress", text))
@@ -127,11 +127,28 @@ def _add(tracker: DialogueStateTracker, *events: host.Event) -> None:
         tracker.update(event)
 
 
-def test_a_tool_is_shown_when_it_starts_and_when_it_has_answered(shown: Shown) -> None:
+@pytest.mark.parametrize(
+    ("result", "failure"),
+    [
+        (ToolResult(text="found"), None),
+        (ToolResult(text="", is_error=True), ""),
+        (
+            ToolResult(
+                text="No entry\n for open-sesame-1 of env-sesame-2\n(Bearer abcd1234efgh).",
+                is_error=True,
+            ),
+            "No entry for <removed> of <removed> (Bearer <removed>).",
+        ),
+    ],
+)
+def test_a_tool_is_shown_when_it_starts_and_when_it_has_answered_with_why_it_failed(
+    result: ToolResult, failure: str | None, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "env-sesame-2")
     watcher = ToolWatcher(shown)
     tool = Tool(name="find", description="", parameters={})
-    call = Planned(position=0, id="c1", name="find", arguments={"q": 1}, tool=tool)
-    result = ToolResult(text="gone", is_error=True)
+    arguments = {"q": 1, "password": "open-sesame-1"}
+    call = Planned(position=0, id="c1", name="find", arguments=arguments, tool=tool)
     watcher.on(engine.CallStarted(call=call))
     watcher.on(engine.CallFinished(call=call, result=result, duration_ms=1500.0, batch=1))
-    assert shown.calls == [("started", "find", {"q": 1}), ("finished", "find", 1.5, True)]
+    assert shown.calls == [("started", "find", arguments), ("finished", "find", 1.5, failure)]
