@@ -30,6 +30,7 @@ Function = Callable[..., Any]
 
 _URL_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _PLACEHOLDER_KEY = "offline"
+_LINE = 128
 
 
 @click.group()
@@ -207,6 +208,8 @@ def _run(model: Any, *, port: int, run: Sequence[str], url_env: Sequence[str]) -
             raise RefusedError(
                 error.filename, error, "Give another --port.", verb="used"
             ) from error
+        if run and error.filename == run[0]:
+            raise _not_started(run[0], error) from error
         raise RefusedError(error.filename, error, "Allow it, or name another.") from error
     missed = len(server.unmatched)
     if missed:
@@ -221,6 +224,19 @@ def _check_command(program: str) -> None:
     if Path(program).is_file():
         raise _NotExecutableError(f"{program!r} is no program that can be run. Make it executable.")
     raise _NoProgramError(f"there is no command {program!r}. Check its spelling and PATH.")
+
+
+def _not_started(program: str, error: OSError) -> click.ClickException:
+    """The same of a program that is there, but which the system cannot start."""
+    if not isinstance(error, FileNotFoundError):
+        said = f"{program!r} cannot be run: {error.strerror}."
+        return _NotExecutableError(f"{said} Begin a script with #! and its interpreter.")
+    with Path(shutil.which(program) or program).open("rb") as file:
+        first = file.readline(_LINE).decode(errors="replace").rstrip("\n")
+    needs = f"begins with {first!r}" if first.startswith("#!") else "needs a loader"
+    return _NoProgramError(
+        f"{program!r} {needs}, which is not there. Install it, or correct that line."
+    )
 
 
 class _NoProgramError(click.ClickException):

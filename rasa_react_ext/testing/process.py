@@ -6,9 +6,10 @@ Takes the process's signals; only a program's own main function may call this.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 from rasa_react_ext.testing.lifetime import Serving
@@ -33,9 +34,9 @@ async def serve_until_signalled(serving: Serving[S], announce: Callable[[S], Non
     Raises:
         OSError: The port is taken.
     """
-    async with _signalled() as leave, serving as server:
+    async with _signalled() as signals, serving as server:
         announce(server)
-        await leave.wait()
+        await signals.get()
     return server
 
 
@@ -44,8 +45,8 @@ async def serve_while(
 ) -> tuple[S, int]:
     """Serve while a command runs, and until it has ended.
 
-    The first SIGINT is left to the command: a terminal sends it to both. The second one, and
-    SIGTERM, end the command.
+    The first SIGINT is the command's: it is passed on, unless a terminal sends it to both. The
+    second one, and SIGTERM, end the command.
 
     Args:
         serving: The server.
@@ -59,15 +60,37 @@ async def serve_while(
     Raises:
         OSError: The port is taken, or the program cannot be started.
     """
-    async with _signalled(patient=True) as leave, serving as server:
+    async with _signalled() as signals, serving as server:
         process = await asyncio.create_subprocess_exec(*command, env=environment(server))
-        ended, left = asyncio.create_task(process.wait()), asyncio.create_task(leave.wait())
+        ended = asyncio.create_task(process.wait())
+        left = asyncio.create_task(_told_to_end(process, signals))
         try:
             await asyncio.wait({ended, left}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             left.cancel()
             code = await _end(process, ended)
     return server, code if code >= 0 else 128 - code
+
+
+async def _told_to_end(process: asyncio.subprocess.Process, signals: asyncio.Queue[int]) -> None:
+    """Wait for the signal that ends a process; one SIGINT before that is its own business."""
+    if await signals.get() == signal.SIGINT:
+        if not _in_the_foreground():
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGINT)
+        await signals.get()
+
+
+def _in_the_foreground() -> bool:
+    """Whether a terminal sends its Ctrl-C to this process, and so to those it has started."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    finally:
+        os.close(terminal)
 
 
 async def _end(process: asyncio.subprocess.Process, ended: asyncio.Task[int]) -> int:
@@ -81,25 +104,17 @@ async def _end(process: asyncio.subprocess.Process, ended: asyncio.Task[int]) ->
 
 
 @asynccontextmanager
-async def _signalled(*, patient: bool = False) -> AsyncGenerator[asyncio.Event]:
-    """An event that SIGINT and SIGTERM set, in place of what they did before.
-
-    Args:
-        patient: Whether the first SIGINT is passed over.
-    """
-    leave, loop = asyncio.Event(), asyncio.get_running_loop()
+async def _signalled() -> AsyncGenerator[asyncio.Queue[int]]:
+    """Takes SIGINT and SIGTERM, in place of what they did before."""
+    signals, loop = asyncio.Queue[int](), asyncio.get_running_loop()
 
     def on_signal(number: int, _: object) -> None:
-        nonlocal patient
-        if number == signal.SIGINT and patient:
-            patient = False
-            return
-        loop.call_soon_threadsafe(leave.set)
+        loop.call_soon_threadsafe(signals.put_nowait, number)
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, on_signal) for number in numbers]
     try:
-        yield leave
+        yield signals
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)

@@ -62,10 +62,11 @@ def _running(*arguments: str | Path, **environment: str) -> Iterator[tuple[Any, 
 
 
 @contextlib.contextmanager
-def _in_a_group(*arguments: str | Path) -> Iterator[Any]:
-    """The process as the head of a group, as a terminal's foreground is one."""
+def _in_a_group(*arguments: str | Path, at_terminal: bool = False) -> Iterator[Any]:
+    """The process as the head of a group; at a terminal it is the foreground."""
+    terminal = [sys.executable, "-c", TERMINAL] if at_terminal else []
     with subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
+        [*terminal, *COMMAND, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -189,18 +190,19 @@ def test_a_signal_ends_the_command_too(script: Path) -> None:
 
 
 CLEANS_UP = """
-import signal, sys, threading
-asked = threading.Event()
-signal.signal(signal.SIGINT, lambda *_: asked.set())
+import signal, sys, time
+heard = []
+signal.signal(signal.SIGINT, lambda *_: heard.append(1))
 print("waiting", flush=True)
-while not asked.wait(0.05): pass
+while not heard: time.sleep(0.05)
 print("cleaning up", flush=True)
-sys.exit(int(sys.stdin.readline()))
+sys.exit(int(sys.stdin.readline()) * len(heard))
 """
+TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
 
 
 @pytest.mark.parametrize("way", ["serve", "record", "replay"])
-def test_a_command_that_cleans_up_on_ctrl_c_ends_with_its_own_code(
+def test_a_command_hears_of_ctrl_c_once_cleans_up_and_ends_with_its_own_code(
     tmp_path: Path, script: Path, way: str
 ) -> None:
     arguments = {
@@ -208,10 +210,16 @@ def test_a_command_that_cleans_up_on_ctrl_c_ends_with_its_own_code(
         "record": [tmp_path / "tape", "--upstream", "http://127.0.0.1:1"],
         "replay": [tmp_path / "tape", "--update", "http://127.0.0.1:1"],
     }[way]
-    with _in_a_group(way, *arguments, "--", sys.executable, "-c", CLEANS_UP) as process:
+    at_terminal = way == "serve"
+    command = [way, *arguments, "--", sys.executable, "-c", CLEANS_UP]
+    with _in_a_group(*command, at_terminal=at_terminal) as process:
         assert process.stdout.readline() == "waiting\n"
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.stdout.readline() == "cleaning up\n"
+        if at_terminal:
+            process.stdin.write("\x03")
+            process.stdin.flush()
+        else:
+            process.send_signal(signal.SIGINT)
+        assert process.stdout.readline().endswith("cleaning up\n")
         process.stdin.write("7\n")
         process.stdin.flush()
         assert process.wait(timeout=10) == 7
@@ -279,6 +287,8 @@ def test_a_request_log_that_is_full_is_told_at_the_end(
         ),
         (["serve", "{script}", "--", "no-such-program"], 127, "no command 'no-such-program'"),
         (["serve", "{script}", "--", "{script}"], 126, "Make it executable."),
+        (["serve", "{script}", "--", "{lost}"], 127, "'#!/no/such/sh -e', which is not there."),
+        (["serve", "{script}", "--", "{bare}"], 126, "'{bare}' cannot be run: Exec format error."),
         (["serve", "{script}", "--request-log", "/proc/x/log"], 6, "cannot be written"),
         (["serve", "{script}", "--request-log", "{script}/log"], 6, "cannot be written"),
         (["record", "/proc/tape", "--upstream", "http://x", "--", "true"], 6, "'/proc/tape'"),
@@ -295,8 +305,13 @@ def test_a_request_log_that_is_full_is_told_at_the_end(
 def test_what_cannot_work_is_one_line_and_a_code(
     arguments: list[str], code: int, said: str, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    lost, bare = script.with_name("lost"), script.with_name("bare")
+    for program, text in ((lost, "#!/no/such/sh -e\n"), (bare, "exit 0\n")):
+        program.write_text(text)
+        program.chmod(0o755)
     with ScriptedModel(script).serve() as other:
-        values = {"script": script, "taken": other.url.rpartition(":")[2]}
+        port = other.url.rpartition(":")[2]
+        values = {"script": script, "taken": port, "lost": lost, "bare": bare}
         assert main(["model", *[argument.format(**values) for argument in arguments]]) == code
     shown = capsys.readouterr().err
     assert said.format(**values) in shown
