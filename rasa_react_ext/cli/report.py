@@ -24,6 +24,7 @@ def show(console: Console, inspection: Inspection, *, prompts: bool) -> None:
         inspection: What was found.
         prompts: Whether each agent's whole prompt is printed.
     """
+    console.soft_wrap = not console.is_terminal  # elsewhere a line stays a line
     for agent in inspection.agents:
         _show_agent(console, agent, prompts=prompts)
     if not inspection.findings:
@@ -42,8 +43,8 @@ def _show_finding(console: Console, finding: Finding) -> None:
     for words in (finding.key, finding.problem, finding.fix):
         if words and console.is_terminal:
             console.print(Padding(_plain(words), (0, 0, 0, 2)))
-        elif words:  # a file or another program: a line stays a line
-            console.print(f"  {_plain(words)}", soft_wrap=True)
+        elif words:
+            console.print(f"  {_plain(words)}")
     console.print()
 
 
@@ -67,7 +68,7 @@ def _show_agent(console: Console, agent: AgentView, *, prompts: bool) -> None:
     }
     for name, value in facts.items():
         if value:
-            console.print(f"  {name:10}{_plain(value)}", soft_wrap=not console.is_terminal)
+            console.print(f"  {name:10}{_plain(value)}")
     if prompts and agent.prompt:
         console.print(_plain(agent.prompt), style="dim")
     console.print()

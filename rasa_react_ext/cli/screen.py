@@ -17,6 +17,7 @@ class Screen:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
+        self._console.soft_wrap = not self._console.is_terminal  # elsewhere a line stays a line
         self._streaming = False
         self._asking = False
 
@@ -91,9 +92,7 @@ class Screen:
 
     def _line(self, text: str, style: str) -> None:
         self._begin_line()
-        self._console.print(
-            text, style=style, markup=False, soft_wrap=not self._console.is_terminal
-        )
+        self._console.print(text, style=style, markup=False)
 
     def _begin_line(self) -> None:
         """Leave a line on which something stands."""

@@ -232,6 +232,15 @@ def test_a_message_is_written_again_where_the_prompt_came_back_meanwhile() -> No
     assert file.getvalue() == "you > Thanks.\n"
 
 
+def test_where_there_is_no_terminal_a_message_stays_a_line() -> None:
+    file, text = io.StringIO(), " ".join(["word"] * 99)
+    screen = Screen(Console(file=file, width=80))
+    screen.said(text)
+    screen.message(text)
+    screen.piece(text)
+    assert file.getvalue() == f"you > {text}\nbot > {text}\nbot > {text}"
+
+
 def test_why_a_tool_failed_is_one_line_and_cut() -> None:
     file = io.StringIO()
     screen = Screen(Console(file=file, width=80))

@@ -26,6 +26,8 @@ from rasa_react_ext.cli.report import show
 from tests.sample import SAMPLE_PARTS
 
 SECONDS = 90
+LONG = "/".join(["folder"] * 20)
+PROMPT = "You are [one] specialist." * 9
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +129,13 @@ def test_a_terminal_of_any_width_shows_every_word(width: int) -> None:
 def test_where_there_is_no_terminal_a_line_stays_a_line() -> None:
     page = _drawn(None)
     assert "  this [brackets] value is unknown, which takes some words to explain\n" in page
+    assert f"error {LONG}/config.yml:7\n" in page
     assert "\x1b" not in page
 
 
 def test_the_prompt_is_shown_only_when_asked_for() -> None:
-    assert "You are [one] specialist." not in _drawn(None)
-    assert "You are [one] specialist." in _drawn(None, prompts=True)
+    assert PROMPT not in _drawn(None)
+    assert f"{PROMPT}\n" in _drawn(None, prompts=True)
 
 
 def test_the_keys_of_the_json_are_documented() -> None:
@@ -200,13 +203,13 @@ def _drawn(width: int | None, *, prompts: bool = False) -> str:
             flows=["booking"],
             servers=["market: ready"],
             tools=[f"tool_{number}" for number in range(12)],
-            prompt="You are [one] specialist.",
+            prompt=PROMPT,
             prompt_tokens=12,
         )
     )
     inspection.add(
         Finding(
-            file="config.yml",
+            file=f"{LONG}/config.yml" if width is None else "config.yml",
             line=7,
             key="policies: max_stepz",
             problem="this [brackets] value is unknown, which takes some words to explain",
