@@ -241,20 +241,21 @@ class _Look:
         return None
 
     def _note_missing(self, view: AgentView) -> None:
+        ways = (self._project.settings or Settings()).deployment.mcp_servers
         for state in view.servers:
             server, _, reason = state.partition(": ")
-            if reason in {READY, NOT_ASKED}:
-                continue
-            reach = (self._project.settings or Settings()).deployment.mcp_servers.get(server)
+            reach = ways.get(server)
             place, file = ["mcp_servers", server, "url"], self._files.endpoints.path
             if reach is not None and reach.transport == "stdio":
                 place = [SECTION, "mcp_servers", server, "command"]
-                if not is_program(reach):
+                if reason != READY and not is_program(reach):
                     problem = f"there is no program {reach.command!r}."
                     self._note("error", file, place, problem, "Install it, or write its path.")
                     continue
             elif reach is not None and reach.url:
                 place = [SECTION, *place]
+            if reason in {READY, NOT_ASKED}:
+                continue
             self._note(
                 "warning",
                 file,

@@ -24,11 +24,13 @@ class Layout:
 
     Attributes:
         domain: File or folder of the domain.
+        config: The configuration.
         endpoints: The endpoints.
         sub_agents: The folder of the sub agents that can be read.
     """
 
     domain: str
+    config: Path = Path("config.yml")
     endpoints: Path = Path("endpoints.yml")
     sub_agents: Path = Path("sub_agents")
 
@@ -45,6 +47,8 @@ def laid_out(files: Files, domain: str) -> Generator[Layout]:
     whole = not any(source.problem or source.mended is not None for source in agents)
     layout = Layout(domain=domain)
     with tempfile.TemporaryDirectory() as folder:
+        if files.config.mended is not None:
+            layout = replace(layout, config=_written(files.config, Path(folder, "config.yml")))
         if files.endpoints.mended is not None:
             endpoints = _written(files.endpoints, Path(folder, "endpoints.yml"))
             layout = replace(layout, endpoints=endpoints)

@@ -192,7 +192,7 @@ def read_project(inspection: Inspection, files: Files, layout: Layout, data: lis
         attempt(inspection, files, "endpoints.yml", validate_model_group_configuration_setup)
     agents = _agents(inspection, files, layout)
     _check_served(inspection, files)
-    flows, its_domain, importer = _flows_and_domain(inspection, files, layout.domain, data)
+    flows, its_domain, importer = _flows_and_domain(inspection, files, layout, data)
     _check_sessions(inspection, files, its_domain)
     complete = not any(source.problem for source in files.agents.values())
     return Project(
@@ -211,13 +211,14 @@ def _settings(
     agents: Mapping[str, AgentConfig] | None,
 ) -> Settings | None:
     endpoints = files.endpoints.values()
-    if files.config.problem or files.endpoints.problem or not isinstance(endpoints, Mapping | None):
+    if not isinstance(endpoints, Mapping | None):
         return None
 
     def read(values: Any) -> Settings:
         settings = read_settings(values["config.yml"], values.get("endpoints.yml"))
         store_url(settings.deployment.store.get_secret_value())
-        settings.check_servers(server_names())
+        if not files.endpoints.problem:
+            settings.check_servers(server_names())
         if agents is not None:
             settings.check_agents(list(agents))
             check_kinds(settings, external_names(agents))
@@ -237,15 +238,21 @@ def _settings(
     except Exception as error:  # noqa: BLE001 - the host raises many kinds
         note_refusal(inspection, files, files.endpoints.path, error)
         return None
-    if settings is not None:
-        for check in (check_store, check_traces):
-            if _PLACEHOLDER not in str(expanded((endpoints or {}).get(SECTION))):
-                attempt(inspection, files, "endpoints.yml", partial(check, settings.deployment))
-    if settings is None or not mended:
+    if settings is None:
+        return None
+    if _PLACEHOLDER not in str(written["endpoints.yml"]):
+        _check_places(inspection, files, settings)
+    if not (mended or files.config.problem or files.config.mended):
         return settings
     # What a mistake may have allowed is not told to be missing.
     engine = settings.engine.model_copy(update={"allow_private_push_url": True})
     return settings.model_copy(update={"engine": engine})
+
+
+def _check_places(inspection: Inspection, files: Files, settings: Settings) -> None:
+    """What the deployment writes."""
+    for check in (check_store, check_traces):
+        attempt(inspection, files, "endpoints.yml", partial(check, settings.deployment))
 
 
 def _agents(
@@ -327,11 +334,12 @@ def _check_sessions(inspection: Inspection, files: Files, domain: Domain | None)
 
 
 def _flows_and_domain(
-    inspection: Inspection, files: Files, domain: str, data: list[str]
+    inspection: Inspection, files: Files, layout: Layout, data: list[str]
 ) -> tuple[FlowsList | None, Domain | None, Any]:
     needed: list[Source] = [files.config, *files.domain, *files.flows, *files.agents.values()]
     if any(source.problem for source in needed):
         return None, None, None
+    domain = layout.domain
     named = files.domain[0].path if files.domain else domain
     # First without the flows, which the host cannot read either where a slot is not in order.
     if attempt(inspection, files, named, lambda: Domain.load(domain)) is None:
@@ -340,7 +348,7 @@ def _flows_and_domain(
         inspection,
         files,
         "config.yml",
-        lambda: TrainingDataImporter.load_from_config("config.yml", domain, data),
+        lambda: TrainingDataImporter.load_from_config(str(layout.config), domain, data),
     )
     if importer is None:
         return None, None, None

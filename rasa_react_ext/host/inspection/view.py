@@ -18,6 +18,7 @@ from rasa_react_ext.errors import ExtensionError
 from rasa_react_ext.host.condition import slot_names
 from rasa_react_ext.host.definition import offered_definitions
 from rasa_react_ext.host.inspection.finding import AgentView
+from rasa_react_ext.host.inspection.project import as_written
 
 if TYPE_CHECKING:
     from rasa.shared.core.domain import Domain
@@ -48,11 +49,13 @@ def calls_of(flows: FlowsList | None, agent: str) -> list[Call] | None:
 
 
 def is_program(reach: McpServerSettings) -> bool:
-    """Whether the program of a server that is a child process can be started."""
+    """Whether the program of a server that is a child process can be started, if that is known."""
     given = reach.env.get("PATH")
     path = given.get_secret_value() if given is not None else None
     # A path with a folder in it is looked for from where the child works.
     command = reach.command or ""
+    if any(as_written(text) != text for text in (command, reach.cwd or "", path or "")):
+        return True
     if reach.cwd and Path(command).name != command:
         command = str(Path(reach.cwd, command))
     return shutil.which(command, path=path) is not None

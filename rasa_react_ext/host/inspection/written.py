@@ -44,7 +44,7 @@ def check_written(inspection: Inspection, files: Files) -> Files:
         files: The files.
 
     Returns:
-        The files; those are broken in which nothing of the kind that is needed stands.
+        The files without what was found in config.yml, so that it hides nothing else.
     """
     for source in files.all():
         if source.problem and not (source is files.credentials and _is_missing(source)):
@@ -116,7 +116,8 @@ def _check_components(inspection: Inspection, config: Source) -> Source:
         inspection.add(found)
     if "policies" not in wrong:
         _check_policies(inspection, config)
-    return replace(config, problem="it holds no components") if wrong else config
+    kept = {key: value for key, value in values.items() if key not in wrong}
+    return replace(config, mended=kept) if wrong else config
 
 
 def _check_policies(inspection: Inspection, config: Source) -> None:

@@ -1,4 +1,4 @@
-"""Files that cannot be read, or hold no keys; and files and folders that the settings name."""
+"""Files that cannot be read, or hold no keys; and what the settings name: files and programs."""
 
 from __future__ import annotations
 
@@ -89,6 +89,24 @@ def test_places_that_can_be_written_are_left_as_they_were(sample: Path, edit: Ed
     assert _inspected(connect=False).findings == []
     assert not (sample / "new").exists()
     assert not (sample / "other").exists()
+
+
+@pytest.mark.parametrize("command", ["nosuchprog", "${NO_SUCH_PROGRAM}"])
+def test_a_program_that_is_not_there_is_told_although_nobody_is_asked(
+    command: str, sample: Path, edit: Edit
+) -> None:
+    way = f"market: {{transport: stdio, command: '{command}'}}"
+    edit(
+        "endpoints.yml", "mcp_servers:", f"rasa_react_ext: {{mcp_servers: {{{way}}}}}\nmcp_servers:"
+    )
+    (finding,) = _inspected(connect=False).findings
+    assert (
+        finding.problem
+        == {
+            "nosuchprog": "there is no program 'nosuchprog'.",
+            "${NO_SUCH_PROGRAM}": "the environment variable NO_SUCH_PROGRAM is not set.",
+        }[command]
+    )
 
 
 def _inspected(*, connect: bool = True) -> Any:

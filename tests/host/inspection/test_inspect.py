@@ -158,6 +158,33 @@ HIDING = {
         ],
         {"mcp_server", "model_group"},
     ),
+    "servers and groups that are no lists, and our section": (
+        [
+            ("endpoints.yml", "mcp_servers:", "mcp_servers: none\nothers:"),
+            (
+                "endpoints.yml",
+                "model_groups:",
+                "rasa_react_ext:\n  trace_foldr: a\nmodel_groups: none\nmore:",
+            ),
+        ],
+        {"mcp_servers", "model_groups", "trace_foldr"},
+    ),
+    "policies that are no list, an action and our section": (
+        [
+            ("config.yml", "policies:", "policies: none\nothers:"),
+            ("flows/opening_hours.yml", "utter_opening_hours", "utter_openin_hours"),
+            ("endpoints.yml", "mcp_servers:", "rasa_react_ext: {storre: x}\nmcp_servers:"),
+        ],
+        {"policies", "utter_openin_hours", "storre"},
+    ),
+    "a pipeline that is no list, our policy and an action": (
+        [
+            ("config.yml", "pipeline:", "pipeline: none\nothers:"),
+            ("config.yml", "push_url: true # the sample", "push_url: sure # the sample"),
+            ("flows/opening_hours.yml", "utter_opening_hours", "utter_openin_hours"),
+        ],
+        {"pipeline", "allow_private_push_url", "utter_openin_hours"},
+    ),
     "a call of nobody and an action": (
         [
             ("flows/explore_stocks.yml", "call: stock_explorer", "call: stock_explorr"),
