@@ -31,6 +31,8 @@ __all__ = [
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NAMING_KEYS = {"action", "call", "collect", "id", "link", "name", "param"}
 _ENDINGS = {".yml", ".yaml"}
+_NO_TEXT = yaml.reader.Reader.NON_PRINTABLE
+_CONTROL = "the control character {!r} may not stand in YAML"
 EMPTY = "this file is empty."
 NO_KEYS = "this file must hold keys."
 
@@ -116,6 +118,9 @@ def read_source(path: Path) -> Source:
     name = str(path)
     try:
         text = path.read_text(encoding="utf-8")
+        if (strange := _NO_TEXT.search(text)) is not None:
+            line = text.count("\n", 0, strange.start()) + 1
+            return Source(path=name, problem=_CONTROL.format(strange[0]), problem_line=line)
         return Source(path=name, root=yaml.compose(text, _Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

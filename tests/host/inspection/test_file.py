@@ -42,14 +42,23 @@ def test_channels_that_are_no_keys_are_no_traceback(text: str, sample: Path) -> 
     assert found or not text
 
 
+@pytest.mark.parametrize(
+    ("text", "problem", "fix"),
+    [
+        (b"# caf\xe9", "not UTF-8", "Save the file as UTF-8."),
+        ("# café \a".encode(), "control character '\\x07'", "Correct the YAML there."),
+    ],
+)
 @pytest.mark.parametrize("file", ["config.yml", "endpoints.yml", "domain.yml", AGENT, FLOW])
-def test_a_file_that_is_not_utf8_is_told_with_its_line(file: str, sample: Path) -> None:
+def test_a_file_with_characters_that_cannot_be_read_is_told_with_their_line(
+    file: str, text: bytes, problem: str, fix: str, sample: Path
+) -> None:
     path = sample / file
-    path.write_bytes(b"# one\n# caf\xe9\n" + path.read_bytes())
+    path.write_bytes(b"# one\n" + text + b"\n" + path.read_bytes())
     (finding,) = _inspected(connect=False).findings
     assert (finding.file, finding.line) == (file, 2)
-    assert "not UTF-8" in finding.problem
-    assert finding.fix.startswith("Save the file as UTF-8.")
+    assert problem in finding.problem
+    assert finding.fix.startswith(fix)
 
 
 def test_files_that_the_server_channel_names_and_that_are_not_there_are_told_together(
