@@ -134,11 +134,12 @@ def test_a_task_that_is_forced_is_ended_by_the_next_server_whatever_it_reports(
     [
         (None, "", 3, "no external agent of this name"),
         (BROKER, "agent: [", 3, f"{BROKER}:2: "),
-        (BROKER, "", 3, f"{BROKER}: name: this key is missing. "),
+        (BROKER, "", 3, f"{BROKER}: this file is empty. "),
+        (BROKER, "5", 3, f"{BROKER}:1: this file must hold keys. "),
         (BROKER, "agent: {name: broker, protocol: A2A}", 3, f"{BROKER}:1: agent: description: "),
         (BROKER, f"{WHOLE}, timeout: soon}}", 3, f"{BROKER}:2: configuration: timeout: "),
         (BROKER, f"{WHOLE}, agent_card: '${{NO_CARD}}'}}", 3, "agent_card: there is no such file"),
-        ("endpoints.yml", ENDPOINTS, 4, "Rasa cannot read the project in this folder"),
+        ("endpoints.yml", ENDPOINTS, 3, "endpoints.yml:2: mcp_servers: this must be a list. "),
     ],
 )
 def test_a_project_that_does_not_define_the_agent_is_one_message_with_file_key_and_fix(

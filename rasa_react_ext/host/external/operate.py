@@ -73,8 +73,9 @@ async def end_remote_task(database: Database, row: RemoteTask) -> None:
 def _agent(name: str) -> ExternalAgent:
     read_dot_env()
     endpoints, sub_agents = Path("endpoints.yml"), Path("sub_agents")
-    with refusals_placed(Named(endpoints=endpoints, sub_agents=sub_agents)):
-        _read(endpoints, sub_agents)
+    named = Named(endpoints=endpoints, sub_agents=sub_agents)
+    _read(named)
+    with refusals_placed(named):
         configuration = Configuration.get_instance()
         config = configuration.available_agents.agents.get(name)
         if config is None or config.agent.protocol is not ProtocolConfig.A2A:
@@ -89,13 +90,14 @@ def _agent(name: str) -> ExternalAgent:
     return built[name, ProtocolType.A2A]
 
 
-def _read(endpoints: Path, sub_agents: Path) -> None:
+def _read(named: Named) -> None:
     """Let the host read the files; for a wrong kind of value it has no error of its own."""
     try:
-        Configuration.initialise_empty()
-        Configuration.initialise_endpoints(endpoints)
-        if sub_agents.is_dir():
-            Configuration.initialise_sub_agents(sub_agents)
+        with refusals_placed(named):
+            Configuration.initialise_empty()
+            Configuration.initialise_endpoints(named.endpoints)
+            if named.sub_agents.is_dir():
+                Configuration.initialise_sub_agents(named.sub_agents)
     except (TypeError, AttributeError, KeyError) as error:
         raise HostError(
             f"Rasa cannot read the project in this folder: {' '.join(str(error).split())}. "

@@ -119,6 +119,22 @@ class Draft:
             mend.drop(self._values, parts)
         return isinstance(values, list)
 
+    def holds_entries(self, parts: Sequence[str]) -> bool:
+        """Whether a place, if it is there, is a list whose entries all hold keys; tells of others.
+
+        Args:
+            parts: The place.
+        """
+        if self.at(*parts) is None:
+            return True
+        if not self.is_list(parts):
+            return False
+        wrong = [n for n, entry in enumerate(self.at(*parts)) if not isinstance(entry, dict)]
+        for number in reversed(wrong):
+            self.tell([*parts, str(number)], *explained({"type": "dict_type"}))
+            del self.at(*parts)[number]
+        return not wrong
+
     def is_mapping(self, parts: Sequence[str]) -> bool:
         """Whether there are keys at a place; tells of anything else there."""
         values = self.at(*parts)

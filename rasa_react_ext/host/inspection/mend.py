@@ -19,6 +19,7 @@ _NAMES = ("name", "id")
 _STAND_INS: tuple[Any, ...] = ("1", {"1": "1"})
 """Values for keys that are missing: a text that is a number too, and keys with values."""
 _Read = TypeVar("_Read")
+_Place = tuple[str, ...]
 
 
 def read_mending(
@@ -39,38 +40,50 @@ def read_mending(
         What was read, None where it could not be without something that is missing; and
         whether there was any mistake.
     """
-    mended, filled = copy.deepcopy(values), dict[tuple[str, ...], int]()
+    mended, filled = copy.deepcopy(values), dict[_Place, int]()
+    gone = list[_Place]()
     for turn in range(_MOST):
         try:
             done = read(mended)
         except ConfigurationError as error:
-            tell(error)
-            if not _mend(mended, error, locate(error), filled):
+            place = tuple(locate(error))
+            # What encloses a place that is gone may be refused for that alone.
+            if not place or all(known[: len(place)] != place for known in gone):
+                tell(error)
+            taken = _mend(mended, error, place, filled)
+            if taken is None:
                 return None, True
+            gone += [taken] if taken else []
         else:
             return (None if filled else done), turn > 0
     return None, True
 
 
 def _mend(
-    mended: Any, error: ConfigurationError, parts: Sequence[str], filled: dict[tuple[str, ...], int]
-) -> bool:
-    """Take one mistake out; whether that could be done."""
+    mended: Any, error: ConfigurationError, place: _Place, filled: dict[_Place, int]
+) -> _Place | None:
+    """Take one mistake out.
+
+    Returns:
+        The place that is gone, an empty one where only something else stands there now, and
+        None where nothing could be done.
+    """
     if error.problem == MISSING:
-        return _fill(mended, parts, filled)
+        return _fill(mended, place, filled)
     right = MEANT.search(error.fix) if error.problem == UNKNOWN_KEY else None
-    return (right is not None and rename(mended, parts, right[1])) or drop(mended, parts)
+    if right is not None and rename(mended, place, right[1]):
+        return ()
+    return place if drop(mended, place) else None
 
 
-def _fill(mended: Any, parts: Sequence[str], filled: dict[tuple[str, ...], int]) -> bool:
+def _fill(mended: Any, place: _Place, filled: dict[_Place, int]) -> _Place | None:
     """Put the next stand-in where a key is missing; where none fits, what needs it goes."""
-    above, place = at(mended, parts[:-1]), tuple(parts)
-    tried = filled.get(place, 0)
+    above, tried = at(mended, place[:-1]), filled.get(place, 0)
     if tried == len(_STAND_INS) or not isinstance(above, dict):
-        return drop(mended, parts[:-1])
-    above[parts[-1]] = copy.copy(_STAND_INS[tried])
+        return place[:-1] if drop(mended, place[:-1]) else None
+    above[place[-1]] = copy.copy(_STAND_INS[tried])
     filled[place] = tried + 1
-    return True
+    return ()
 
 
 def at(values: Any, parts: Sequence[str]) -> Any:

@@ -78,6 +78,19 @@ _DOMAIN = frozenset(
 _FLOWS = frozenset({"flows", "nlu", "responses", "rules", "stories", "version"})
 _ACTION_ENDPOINT = set(signature(EndpointConfig).parameters) - {"kwargs"}
 _LISTS = ("mcp_servers", "model_groups")
+_MAPPINGS = (
+    "interaction_handling",
+    "metrics",
+    "models",
+    "nlg",
+    "nlu",
+    "privacy",
+    "recordings",
+    "timer_store",
+    "tracing",
+    "vector_store",
+)
+"""Sections of which nothing else is looked at; the host fails without a word at other values."""
 _SERVER_KINDS = ("http", "https")
 _NO_ADDRESS = "http://unset.invalid/"
 
@@ -119,21 +132,20 @@ def _domain(draft: Draft) -> Source:
 
 
 def _endpoints(draft: Draft) -> Source:
-    lost = False
+    held = list[bool]()
     if draft.is_readable:
         draft.keys([], _ENDPOINTS, cutoff=NEAR, only=False)
-        held = [part for part in _LISTS if draft.at(part) is not None]
-        servers = draft.at("mcp_servers") if draft.is_list(["mcp_servers"]) else ()
-        for index, entry in enumerate(servers):
-            if isinstance(entry, dict):
-                _server(draft, ["mcp_servers", entry_name(entry, index)])
+        held = [draft.holds_entries([part]) for part in _LISTS]
+        for index, entry in enumerate(draft.at("mcp_servers") or ()):
+            _server(draft, ["mcp_servers", entry_name(entry, index)])
+        for part in _MAPPINGS:
+            draft.is_mapping([part])
         if draft.is_mapping(["action_endpoint"]):
             draft.keys(["action_endpoint"], _ACTION_ENDPOINT, cutoff=NEAR, only=False)
         check_model_groups(draft)
         check_stores(draft)
-        lost = any(draft.at(part) is None for part in held)
     # Agents would miss every name that may stand there.
-    return replace(draft.done(), problem="names are lost") if lost else draft.done()
+    return draft.done() if all(held) else replace(draft.done(), problem="names are lost")
 
 
 def _server(draft: Draft, place: list[str]) -> None:

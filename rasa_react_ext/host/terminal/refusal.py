@@ -20,12 +20,11 @@ from rasa_react_ext.host.inspection.files import Files
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.project import note_refusal
 from rasa_react_ext.host.inspection.shape import check_shapes
-from rasa_react_ext.host.inspection.source import Source, read_source
+from rasa_react_ext.host.inspection.source import Source, read_keys, read_source
 from rasa_react_ext.host.inspection.written import check_written, unset_variables
 
 __all__ = ["Named", "NotLoadedError", "refusals_placed"]
 
-_YAML = "Correct the YAML there."
 _REFUSALS = (RasaException, ValidationError, YamlValidationException)
 
 
@@ -86,13 +85,8 @@ def refusals_placed(named: Named) -> Generator[None]:
 
 
 def _mistakes(named: Named) -> list[Finding]:
-    """Errors that `rasa-react check` finds in the files themselves, broken YAML first."""
+    """Errors that `rasa-react check` finds in the files themselves, unreadable ones first."""
     files, inspection = _files(named), Inspection()
-    for source in (files.endpoints, *files.agents.values()):
-        if source.problem and source.problem_line is not None:
-            line = source.problem_line
-            found = Finding(file=source.path, line=line, problem=f"{source.problem}.", fix=_YAML)
-            inspection.add(found)
     check_written(inspection, files)
     check_shapes(inspection, files, [name for name, _ in _unset(files)])
     return [finding for finding in inspection.findings if finding.level == "error"]
@@ -113,7 +107,7 @@ def _files(named: Named) -> Files:
         config=Source(path="config.yml"),
         endpoints=read_source(endpoints) if endpoints.is_file() else Source(path=str(endpoints)),
         credentials=Source(path="credentials.yml"),
-        agents={folder.name: read_source(folder / "config.yml") for folder in folders},
+        agents={folder.name: read_keys(folder / "config.yml") for folder in folders},
         domain=(),
         flows=(),
     )

@@ -78,6 +78,9 @@ def test_files_in_order_are_read(named: Named) -> None:
         (ADDRESS, "${ROOMS_URL}", 9, "ROOMS_URL", "Set ROOMS_URL"),
         ("mcp_servers:", "mcp_servers: [", 7, "", "Correct the YAML there."),
         ("url:", "urk:", 9, "mcp_servers: rooms: urk", "Did you mean 'url'?"),
+        ("mcp_servers:", "nlg: 3\nmcp_servers:", 6, "nlg", "Write keys"),
+        ("mcp_servers:", "interaction_handling: 3\nmcp_servers:", 6, "interaction_handling", "W"),
+        (" - name: rooms", " - rooms\n  - name: halls", 7, "mcp_servers: 0", "Write keys"),
         (ENDPOINTS, "- 1\n", None, "", "Give it the form"),
         (ENDPOINTS, "tracing:\n  type: otlp\n", None, "tracing: endpoint", "Write it."),
         (ENDPOINTS, "metrics:\n  type: otlp\n", None, "metrics: endpoint", "Write it."),
@@ -100,6 +103,7 @@ def test_a_mistake_in_the_endpoints_file_is_told_with_its_place(
         ("  llm:", "  timeout: soon\n  llm:", 6, "configuration: timeout", "Write a whole number"),
         ("RASA", "RASAX", 3, "agent: protocol", "Did you mean 'RASA'?"),
         ("name: desk", "name: [desk", 3, "", "Correct the YAML there."),
+        (AGENT, "5\n", 1, "", "Write `agent:`"),
     ],
 )
 def test_a_mistake_in_a_sub_agent_is_told_with_its_place(
