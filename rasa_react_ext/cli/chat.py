@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
 
+from rasa_react_ext.cli.interrupt import ended_at_once
 from rasa_react_ext.cli.quiet import host_kept_quiet, prints_kept_quiet
 from rasa_react_ext.cli.screen import Screen
 from rasa_react_ext.cli.talk import converse, typed_lines
 from rasa_react_ext.compatibility import check_host
 from rasa_react_ext.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from rasa_react_ext.host.terminal import Session
 
 __all__ = ["command"]
 
@@ -45,24 +51,24 @@ def command(model: Path, endpoints: Path, sub_agents: Path, sender: str) -> None
     _check_named("endpoints", endpoints, endpoints.is_file())
     _check_named("sub_agents", sub_agents, sub_agents.is_dir())
     check_host()
-    with host_kept_quiet():
-        asyncio.run(_chat(archive, endpoints, sub_agents, sender))
-
-
-async def _chat(archive: Path, endpoints: Path, sub_agents: Path, sender: str) -> None:
     screen = Screen(Console(file=sys.stdout, highlight=False))
     screen.note("Loading the assistant …")
+    with host_kept_quiet():
+        with prints_kept_quiet(), ended_at_once():
+            from rasa_react_ext.host.terminal import loaded_session
+        loading = loaded_session(
+            archive=archive,
+            endpoints=endpoints,
+            sub_agents=sub_agents,
+            view=screen,
+            sender_id=sender,
+        )
+        asyncio.run(_chat(loading, screen))
+
+
+async def _chat(loading: AbstractAsyncContextManager[Session], screen: Screen) -> None:
     async with contextlib.AsyncExitStack() as stack:
         with prints_kept_quiet():
-            from rasa_react_ext.host.terminal import loaded_session
-
-            loading = loaded_session(
-                archive=archive,
-                endpoints=endpoints,
-                sub_agents=sub_agents,
-                view=screen,
-                sender_id=sender,
-            )
             session = await stack.enter_async_context(loading)
         await converse(session, screen, typed_lines(), typed=sys.stdin.isatty())
 

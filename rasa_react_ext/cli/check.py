@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from rasa_react_ext.cli.failure import ExitCode
+from rasa_react_ext.cli.interrupt import ended_at_once
 from rasa_react_ext.cli.quiet import host_kept_quiet
 from rasa_react_ext.cli.report import show
 from rasa_react_ext.compatibility import check_host
@@ -37,8 +38,8 @@ def command(domain: str, data: tuple[str, ...], as_json: bool, offline: bool, pr
     check_host()
     paths = list(data) or ["flows" if Path("flows").is_dir() else "data"]
     with host_kept_quiet():
-        from rasa_react_ext.host.inspection import inspect_project
-
+        with ended_at_once():
+            from rasa_react_ext.host.inspection import inspect_project
         inspection = asyncio.run(inspect_project(domain=domain, data=paths, connect=not offline))
     if as_json:
         click.echo(json.dumps(inspection.to_json(), indent=2, ensure_ascii=False))
