@@ -98,17 +98,17 @@ class Database:
         file = Path(self.url.database)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            writable = not file.is_dir() and os.access(
-                file if file.exists() else file.parent, os.W_OK
+            writable = os.access(file if file.exists() else file.parent, os.W_OK)
+            reason = (
+                "it is a folder" if file.is_dir() else "" if writable else "it may only be read"
             )
-            problem = "" if writable else f"{str(file)!r} cannot be written."
         except OSError as error:
-            problem = f"{str(file)!r} cannot be made ({error.strerror})."
-        if problem:
+            reason = error.strerror or str(error)
+        if reason:
             raise ConfigurationError(
                 file="endpoints.yml",
                 key="rasa_react_ext: store",
-                problem=problem,
+                problem=f"{str(file)!r} cannot be written ({reason}).",
                 fix="Name a file in a folder that can be written, or a PostgreSQL address.",
             )
 

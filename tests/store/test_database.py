@@ -48,13 +48,18 @@ def test_another_address_is_refused_with_key_and_fix_and_without_its_password(
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("place", ["", "file/agents.db"])
-def test_a_file_that_cannot_be_written_is_refused_by_name(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "reason"), [("", "it is a folder"), ("file/agents.db", "File exists")]
+)
+def test_a_file_that_cannot_be_written_is_refused_by_name_with_the_reason(
+    tmp_path: Path, place: str, reason: str
+) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     with pytest.raises(ConfigurationError) as refused:
         Database(str(tmp_path / place)).check_place()
     assert refused.value.key == "rasa_react_ext: store"
-    assert str(tmp_path / place).rstrip("/") in refused.value.problem
+    file = str(tmp_path / place).rstrip("/")
+    assert refused.value.problem == f"{file!r} cannot be written ({reason})."
 
 
 def test_a_place_that_can_be_written_is_accepted_and_a_server_is_not_asked(tmp_path: Path) -> None:

@@ -73,13 +73,14 @@ async def inspect_project(*, domain: str, data: list[str], connect: bool = True)
     Returns:
         Every finding, and each agent as it would run. Nothing is trained or loaded.
     """
-    inspection = Inspection()
+    inspection, files = Inspection(), read_files(domain, data)
     try:
         read_dot_env()
     except ConfigurationError as error:  # each of its variables would be told to be missing
-        inspection.add(replace(_found_at(error), fix=f"{error.fix} Nothing else was looked at."))
+        fix = f"{error.fix} Nothing else was looked at."
+        inspection.add(replace(files.refused(error), fix=fix))
         return inspection
-    files = check_duplicates(inspection, read_files(domain, data))
+    files = check_duplicates(inspection, files)
     files = check_written(inspection, files)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet(inspection, files))
@@ -276,11 +277,6 @@ class _Look:
                 fix=fix,
             )
         )
-
-
-def _found_at(error: ConfigurationError) -> Finding:
-    line = int(error.key.removeprefix("line "))
-    return Finding(file=error.file, line=line, problem=error.problem, fix=error.fix)
 
 
 def _raise(error: Exception) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 from rasa_react_ext.errors import ConfigurationError
@@ -20,16 +20,10 @@ def check_store(deployment: DeploymentSettings) -> None:
     Raises:
         ConfigurationError: Names the file.
     """
-    url = Database(deployment.store.get_secret_value()).url
-    if "store" not in deployment.model_fields_set or url.get_backend_name() != "sqlite":
-        return
-    file = Path(url.database or "")
-    reason = _obstacle(file.parent) if url.database else ""
-    if file.exists() and (file.is_dir() or not os.access(file, os.W_OK)):
-        reason = "it is a folder" if file.is_dir() else "it may only be read"
-    if reason:
-        fix = "Name a file in a folder that can be written, or a PostgreSQL address."
-        raise _refusal("store", file, reason, fix)
+    database = Database(deployment.store.get_secret_value())
+    if "store" in deployment.model_fields_set:
+        with _left_as_it_was(Path(database.url.database or "").parent):
+            database.check_place()
 
 
 def check_traces(deployment: DeploymentSettings) -> None:
@@ -38,27 +32,29 @@ def check_traces(deployment: DeploymentSettings) -> None:
     Raises:
         ConfigurationError: Names the folder.
     """
-    folder = deployment.trace_folder
-    if folder and (reason := _obstacle(Path(folder))):
-        raise _refusal("trace_folder", Path(folder), reason, "Name a folder that can be written.")
+    if not deployment.trace_folder:
+        return
+    folder = Path(deployment.trace_folder)
+    try:
+        with _left_as_it_was(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return
+    except OSError as error:
+        raise ConfigurationError(
+            file="endpoints.yml",
+            key=f"{SECTION}: trace_folder",
+            problem=f"{str(folder)!r} cannot be written ({error.strerror or error}).",
+            fix="Name a folder that can be written.",
+        ) from error
 
 
-def _refusal(key: str, path: Path, reason: str, fix: str) -> ConfigurationError:
-    problem = f"{str(path)!r} cannot be written ({reason})."
-    return ConfigurationError(
-        file="endpoints.yml", key=f"{SECTION}: {key}", problem=problem, fix=fix
-    )
-
-
-def _obstacle(folder: Path) -> str:
-    """Why no file can be made in a folder, which need not be there yet."""
+@contextlib.contextmanager
+def _left_as_it_was(folder: Path) -> Generator[None]:
+    """Remove a folder, and those above it, that the block makes."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return ""
-    except OSError as error:
-        return error.strerror or str(error)
+        yield
     finally:
         for place in missing:
             with contextlib.suppress(OSError):
