@@ -98,10 +98,9 @@ class Database:
         file = Path(self.url.database)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            writable = os.access(file if file.exists() else file.parent, os.W_OK)
-            reason = (
-                "it is a folder" if file.is_dir() else "" if writable else "it may only be read"
-            )
+            place = file if file.exists() else file.parent
+            reason = "" if os.access(place, os.W_OK) else f"{str(place)!r} may only be read"
+            reason = "it is a folder" if file.is_dir() else reason
         except OSError as error:
             reason = error.strerror or str(error)
         if reason:
