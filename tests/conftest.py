@@ -21,7 +21,11 @@ os.environ.setdefault("RASA_TELEMETRY_ENABLED", "false")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 HOST_PATHS = ("/site-packages/rasa/", "/site-packages/litellm/")
-SHARED_HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
+SHARED_HELPERS = (
+    "multiprocessing.resource_tracker",
+    "multiprocessing.forkserver",
+    "tests.forked.server",
+)
 
 
 def skip_or_fail(reason: str) -> NoReturn:
@@ -60,6 +64,15 @@ def redis() -> tuple[str, int]:
 def npx() -> str:
     """Path of npx."""
     return shutil.which("npx") or skip_or_fail("npx is not installed")
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[list[str]]:
+    """Stands in the place of `python` before `-m MODULE`: the host is imported once for all."""
+    from tests.forked.server import forking
+
+    with forking() as python:
+        yield python
 
 
 @pytest.fixture(autouse=True)

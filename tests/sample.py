@@ -22,6 +22,7 @@ from demo.reports import Gate, House, running_house
 from demo.screen import host_output
 from rasa_react_ext.assistant import Project, train
 from rasa_react_ext.testing import ModelServer
+from tests.host.parsing import parse_once
 
 __all__ = [
     "SAMPLE_PARTS",
@@ -100,6 +101,7 @@ def running_sample() -> Generator[Sample, None, None]:
     ):
         # The host's own warnings are not under test; the block of the caller keeps its filters.
         with host_output(shown=False):
+            parse_once()
             archive = _trained(project)
             _read_settings(project)
             forget_agents()

@@ -54,10 +54,12 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _pytest(project: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def _pytest(
+    python: list[str], project: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     quiet = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-q")
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *quiet, *arguments],
+        [*python, "-m", "pytest", *quiet, *arguments],
         cwd=project,
         env={"PATH": os.environ["PATH"], "HOME": str(project), **environment},
         capture_output=True,
@@ -67,9 +69,11 @@ def _pytest(project: Path, *arguments: str, **environment: str) -> subprocess.Co
     )
 
 
-def test_the_page_test_passes_and_a_failing_one_shows_what_was_said(project: Path) -> None:
+def test_the_page_test_passes_and_a_failing_one_shows_what_was_said(
+    project: Path, forked: list[str]
+) -> None:
     (project / "tests" / "test_fails.py").write_text(FAILING)
-    done = _pytest(project, "tests", "--ignore", "tests/recorded")
+    done = _pytest(forked, project, "tests", "--ignore", "tests/recorded")
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     captured = done.stdout.find("- Captured ")
     assert done.stdout.index("- conversation -") < (captured if captured > 0 else math.inf)
@@ -89,12 +93,14 @@ def test_the_page_test_passes_and_a_failing_one_shows_what_was_said(project: Pat
 
 
 @pytest.mark.slow
-def test_a_recorded_conversation_is_replayed_without_the_provider(project: Path) -> None:
+def test_a_recorded_conversation_is_replayed_without_the_provider(
+    project: Path, forked: list[str]
+) -> None:
     (project / "tests" / "recorded" / "test_price.py").write_text(RECORDED)
     cassette = project / "tests" / "recorded" / "cassette"
     with ScriptedModel(project / "tests" / "price.yml").serve() as provider:
         key = {"OPENAI_API_KEY": "the-real-key-1", "RECORD_FROM": provider.base_url}
-        done = _pytest(project, "tests/recorded", **key)
+        done = _pytest(forked, project, "tests/recorded", **key)
         assert done.returncode == 0, done.stdout + done.stderr
         asked = provider.request_count
         assert {exchange.headers["authorization"] for exchange in provider.requests} == {
@@ -104,17 +110,19 @@ def test_a_recorded_conversation_is_replayed_without_the_provider(project: Path)
     chats = [entry for entry in entries if entry.request.path == "/chat/completions"]
     assert len(chats) == asked >= 3
     assert not any("the-real-key" in file.read_text() for file in cassette.iterdir())
-    done = _pytest(project, "tests/recorded")
+    done = _pytest(forked, project, "tests/recorded")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_folder_with_another_model_has_its_own_in_the_same_session(project: Path) -> None:
+def test_a_folder_with_another_model_has_its_own_in_the_same_session(
+    project: Path, forked: list[str]
+) -> None:
     other = project / "tests" / "other"
     other.mkdir()
     (other / "conftest.py").write_text(OTHER_MODEL)
     (other / "test_other.py").write_text(OTHER)
     for order in (["tests/other", "tests/test_price.py"], ["tests/test_price.py", "tests/other"]):
-        done = _pytest(project, *order)
+        done = _pytest(forked, project, *order)
         assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
@@ -129,11 +137,11 @@ def test_a_project_that_does_not_use_it_pays_next_to_nothing(tmp_path: Path) -> 
         f"    assert [name for name in {heavy} if name in sys.modules] == []\n"
     )
     others = ("-p", "no:anyio", "-p", "no:hypothesispytest")
-    done = _pytest(tmp_path, *others)
+    done = _pytest([sys.executable], tmp_path, *others)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_folder_that_is_no_project_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_project_is_named(tmp_path: Path, forked: list[str]) -> None:
     (tmp_path / "test_own.py").write_text("def test_own(rasa_assistant): ...\n")
-    done = _pytest(tmp_path)
+    done = _pytest(forked, tmp_path)
     assert "config.yml: config: there is no such file." in done.stdout, done.stdout

@@ -22,22 +22,21 @@ from rasa_react_ext.cli.main import main
 from rasa_react_ext.cli.page import read_record
 from rasa_react_ext.cli.screen import Screen
 from rasa_react_ext.cli.talk import converse
-from tests.sample import Sample, running_sample
+from tests.sample import running_sample
 
 SECONDS = 90
 
 
 @pytest.fixture(scope="module")
-def sample() -> Iterator[Sample]:
-    with running_sample() as running:
-        yield running
+def chat(forked: list[str]) -> Iterator[list[str]]:
+    """The command, for the trained sample with everything it talks to."""
+    with running_sample() as sample:
+        yield [*forked, "-m", "rasa_react_ext.cli", "chat", "--model", str(sample.archive)]
 
 
-def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_at_stop(
-    sample: Sample,
-) -> None:
+def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_at_stop(chat: list[str]) -> None:
     done = _chat(
-        sample,
+        chat,
         "How is Nordwind doing?\n/slots\n/trace\n/help\nI need an adviser on retirement, 50000\n"
         "/stop\nHow is Aurora doing?\n",
     )
@@ -60,14 +59,14 @@ def test_a_piped_conversation_shows_texts_tools_and_slots_and_ends_at_stop(
 
 
 def test_a_recorded_conversation_is_drawn_without_the_hosts_words_in_the_users_place(
-    sample: Sample, tmp_path: Path
+    chat: list[str], tmp_path: Path
 ) -> None:
     endpoints = tmp_path / "endpoints.yml"
     section = f"rasa_react_ext:\n  trace_folder: {tmp_path / 'traces'}\n"
     text = (ROOT / "endpoints.yml").read_text(encoding="utf-8")
     endpoints.write_text(f"{text}\n{section}", encoding="utf-8")
     typed = "How is Nordwind doing?\nWhen are you open?\nYes, please.\n/trace\n"
-    done = _chat(sample, typed, "--endpoints", str(endpoints), "--sender", "customer")
+    done = _chat(chat, typed, "--endpoints", str(endpoints), "--sender", "customer")
     record = tmp_path / "traces" / "customer.jsonl"
     assert f"rasa-react trace {record}" in done.stdout
     asked, resumed = read_record(record)
@@ -78,18 +77,18 @@ def test_a_recorded_conversation_is_drawn_without_the_hosts_words_in_the_users_p
     assert "How is Nordwind doing?" in record.with_suffix(".html").read_text(encoding="utf-8")
 
 
-def test_a_server_that_is_down_is_told_before_the_first_word(sample: Sample) -> None:
+def test_a_server_that_is_down_is_told_before_the_first_word(chat: list[str]) -> None:
     port = free_port()
     with _environment(WEALTH_DESK_MARKET_URL=f"http://127.0.0.1:{port}/mcp"):
-        done = _chat(sample, "/stop\n")
+        done = _chat(chat, "/stop\n")
     before, _, _ = done.stdout.partition("Welcome")
     assert "MCP server market" in before
     assert "Its tools are absent until it answers." in before
 
 
-def test_a_model_that_is_down_is_told_beside_the_words_the_user_hears(sample: Sample) -> None:
+def test_a_model_that_is_down_is_told_beside_the_words_the_user_hears(chat: list[str]) -> None:
     with _environment(OPENAI_BASE_URL=f"http://127.0.0.1:{free_port()}/v1"):
-        done = _chat(sample, "How is Nordwind doing?\n/stop\n")
+        done = _chat(chat, "How is Nordwind doing?\n/stop\n")
     assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
     told = [line for line in done.stdout.splitlines() if line.strip().startswith("Rasa reports")]
     assert told
@@ -97,9 +96,9 @@ def test_a_model_that_is_down_is_told_beside_the_words_the_user_hears(sample: Sa
     assert "event_info" not in done.stdout
 
 
-def test_ctrl_c_ends_with_its_code_and_without_a_traceback(sample: Sample) -> None:
+def test_ctrl_c_ends_with_its_code_and_without_a_traceback(chat: list[str]) -> None:
     with subprocess.Popen(
-        _command(sample),
+        chat,
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -119,7 +118,7 @@ def test_ctrl_c_ends_with_its_code_and_without_a_traceback(sample: Sample) -> No
 
 
 def test_a_missing_model_is_one_line_before_the_host_is_imported(tmp_path: Path) -> None:
-    done = _refused(tmp_path, ["--model", "nope"], imports=True)
+    done = _refused([sys.executable, "-X", "importtime"], tmp_path, ["--model", "nope"])
     assert "import time:" in done.stderr
     assert " rasa.core" not in done.stderr
     assert "nope: model: there is no trained model here. Train the assistant: " in done.stderr
@@ -137,12 +136,12 @@ def test_a_file_that_is_named_and_not_there_is_refused(
     assert line.endswith(f"nope: {option.lstrip('-')}: it is not there. Correct {option}.")
 
 
-def test_a_mistake_in_a_file_is_no_fault_of_this_package(tmp_path: Path) -> None:
+def test_a_mistake_in_a_file_is_no_fault_of_this_package(tmp_path: Path, forked: list[str]) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "a.tar.gz").touch()
     servers = "mcp_servers:\n  - name: rooms\n    type: http\n    url: ${ROOMS_URL}\n"
     (tmp_path / "endpoints.yml").write_text(servers, encoding="utf-8")
-    done = _refused(tmp_path, [])
+    done = _refused(forked, tmp_path, [])
     assert done.stderr == (
         "Error: endpoints.yml:4: ROOMS_URL: the environment variable ROOMS_URL is not set. "
         "Set ROOMS_URL, in the environment or in a file .env of the project.\n"
@@ -150,9 +149,8 @@ def test_a_mistake_in_a_file_is_no_fault_of_this_package(tmp_path: Path) -> None
 
 
 def _refused(
-    folder: Path, arguments: list[str], *, imports: bool = False
+    python: list[str], folder: Path, arguments: list[str]
 ) -> subprocess.CompletedProcess[str]:
-    python = [sys.executable, *(["-X", "importtime"] if imports else [])]
     done = subprocess.run(
         [*python, "-m", "rasa_react_ext.cli", "chat", *arguments],
         cwd=folder,
@@ -273,9 +271,9 @@ def _environment(**wanted: str) -> Iterator[None]:
         yield
 
 
-def _chat(sample: Sample, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _chat(chat: list[str], typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*_command(sample), *arguments],
+        [*chat, *arguments],
         cwd=ROOT,
         env=dict(os.environ),
         input=typed,
@@ -284,8 +282,3 @@ def _chat(sample: Sample, typed: str, *arguments: str) -> subprocess.CompletedPr
         timeout=SECONDS,
         check=False,
     )
-
-
-def _command(sample: Sample) -> list[str]:
-    archive = str(sample.archive)
-    return [sys.executable, "-u", "-m", "rasa_react_ext.cli", "chat", "--model", archive]

@@ -70,8 +70,10 @@ def own_environment() -> Iterator[None]:
     os.environ.update(before)
 
 
-def test_json_is_all_that_is_printed_and_needs_neither_licence_nor_model(sample: Path) -> None:
-    done = _check(sample, "--json")
+def test_json_is_all_that_is_printed_and_needs_neither_licence_nor_model(
+    sample: Path, forked: list[str]
+) -> None:
+    done = _check(forked, sample, "--json")
     assert (done.returncode, done.stderr) == (ExitCode.DONE, "")
     told = json.loads(done.stdout)
     assert told["findings"] == []
@@ -158,26 +160,28 @@ def test_the_file_of_variables_of_another_project_is_not_read(
     endpoints = sample / "endpoints.yml"
     text = endpoints.read_text(encoding="utf-8").replace("OPENAI_API_KEY", "KEY_OF_ANOTHER")
     endpoints.write_text(text, encoding="utf-8")
-    done = _check(sample, "--json", "--offline", PYTHONPATH=str(other / "site"))
+    done = _check([sys.executable], sample, "--json", "--offline", PYTHONPATH=str(other / "site"))
     told = [finding["key"] for finding in json.loads(done.stdout)["findings"]]
     assert told == ["KEY_OF_ANOTHER"]
 
 
 def test_our_own_action_is_missed_where_the_projects_module_does_not_bring_it(
-    sample: Path,
+    sample: Path, forked: list[str]
 ) -> None:
     (sample / "actions/__init__.py").write_text("", encoding="utf-8")
-    told = json.loads(_check(sample, "--json", "--offline").stdout)["findings"]
+    told = json.loads(_check(forked, sample, "--json", "--offline").stdout)["findings"]
     assert [(finding["level"], finding["key"]) for finding in told] == [
         ("error", "actions: action_sub_agent_status")
     ]
     assert "ActionSubAgentStatus from rasa_react_ext.actions" in told[0]["fix"]
 
 
-def test_an_import_that_fails_in_a_module_of_actions_is_told_where_it_stands(sample: Path) -> None:
+def test_an_import_that_fails_in_a_module_of_actions_is_told_where_it_stands(
+    sample: Path, forked: list[str]
+) -> None:
     text = "import os\nfrom rasa_sdk import Akt\n"
     (sample / "actions/garden.py").write_text(text, encoding="utf-8")
-    done = _check(sample, "--json", "--offline")
+    done = _check(forked, sample, "--json", "--offline")
     assert done.stderr == ""
     (told,) = json.loads(done.stdout)["findings"]
     assert (told["file"], told["line"]) == ("actions/garden.py", 2)
@@ -223,10 +227,12 @@ def _drawn(width: int | None, *, prompts: bool = False) -> str:
     return file.getvalue()
 
 
-def _check(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def _check(
+    python: list[str], folder: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     kept = ("HOME", "PATH", "LANG")
     return subprocess.run(
-        [sys.executable, "-m", "rasa_react_ext.cli", "check", *arguments],
+        [*python, "-m", "rasa_react_ext.cli", "check", *arguments],
         cwd=folder,
         env={name: os.environ[name] for name in kept if name in os.environ} | variables,
         capture_output=True,

@@ -20,7 +20,9 @@ pytestmark = [pytest.mark.host, pytest.mark.timeout(LIMIT_SECONDS + 20)]
 
 
 @contextlib.contextmanager
-def _running(command: str, tmp_path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def _running(
+    python: list[str], command: str, tmp_path: Path, *options: str
+) -> Iterator[subprocess.Popen[str]]:
     """A command in a process group of its own; it must leave nothing behind."""
     leftovers = tmp_path / "temporary"
     leftovers.mkdir()
@@ -28,7 +30,7 @@ def _running(command: str, tmp_path: Path, *options: str) -> Iterator[subprocess
         name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")
     }
     with subprocess.Popen(
-        [sys.executable, "-m", command, *options],
+        [*python, "-m", command, *options],
         cwd=ROOT,
         env={**environment, "TMPDIR": str(leftovers), "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.PIPE,
@@ -47,15 +49,15 @@ def _running(command: str, tmp_path: Path, *options: str) -> Iterator[subprocess
     assert list(leftovers.iterdir()) == []
 
 
-def _run(command: str, tmp_path: Path, *options: str) -> tuple[int, str, str]:
+def _run(python: list[str], command: str, tmp_path: Path, *options: str) -> tuple[int, str, str]:
     """Exit code, output and complaints of a command that ends by itself."""
-    with _running(command, tmp_path, *options) as process:
+    with _running(python, command, tmp_path, *options) as process:
         output, complaints = process.communicate(timeout=LIMIT_SECONDS)
     return process.returncode, output, complaints
 
 
 def test_the_demo_plays_the_whole_conversation_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    code, output, complaints = _run("demo.play", tmp_path)
+    code, output, complaints = _run([sys.executable], "demo.play", tmp_path)
     assert (code, complaints) == (0, ""), output + complaints
     for line in (
         "Training the assistant: ",
@@ -86,26 +88,34 @@ def test_the_demo_plays_the_whole_conversation_and_leaves_nothing_behind(tmp_pat
     assert missing("../README.md", output, "you  ") == [], output
 
 
-def test_the_demo_names_a_missing_rule_of_the_script_in_one_line(tmp_path: Path) -> None:
+def test_the_demo_names_a_missing_rule_of_the_script_in_one_line(
+    tmp_path: Path, forked: list[str]
+) -> None:
     scripts = tmp_path / "scripts"
     shutil.copytree(SCRIPTS, scripts)
     (scripts / "stock_explorer.yml").unlink()
-    code, output, complaints = _run("demo.play", tmp_path, "--scripts", str(scripts))
+    code, output, complaints = _run(forked, "demo.play", tmp_path, "--scripts", str(scripts))
     assert code == 1, output
     assert len(complaints.splitlines()) == 1, complaints
     assert "no rule for what wealth-desk-agents was asked" in complaints
     assert "into some shares" in complaints
 
 
-def test_the_demo_fails_in_one_line_on_a_wrong_conversation(tmp_path: Path) -> None:
-    code, _, complaints = _run("demo.play", tmp_path, "--conversation", str(tmp_path / "none.yml"))
+def test_the_demo_fails_in_one_line_on_a_wrong_conversation(
+    tmp_path: Path, forked: list[str]
+) -> None:
+    code, _, complaints = _run(
+        forked, "demo.play", tmp_path, "--conversation", str(tmp_path / "none.yml")
+    )
     assert code == 1
     assert len(complaints.splitlines()) == 1
     assert "none.yml cannot be read" in complaints
 
 
-def test_the_chat_answers_what_it_is_told_and_shows_what_comes_by_itself(tmp_path: Path) -> None:
-    with _running("demo.chat", tmp_path) as chat:
+def test_the_chat_answers_what_it_is_told_and_shows_what_comes_by_itself(
+    tmp_path: Path, forked: list[str]
+) -> None:
+    with _running(forked, "demo.chat", tmp_path) as chat:
         heard = _heard(chat, "Welcome")
         assert "OPENAI_API_KEY is not set, so a scripted model answers" in heard
         assert "  How is Nordwind doing?" in heard
@@ -127,14 +137,16 @@ def test_the_chat_answers_what_it_is_told_and_shows_what_comes_by_itself(tmp_pat
     assert rest.count("you > ") == 1
 
 
-def test_messages_that_are_piped_at_once_have_their_own_answers_below_them(tmp_path: Path) -> None:
+def test_messages_that_are_piped_at_once_have_their_own_answers_below_them(
+    tmp_path: Path, forked: list[str]
+) -> None:
     answers = {
         "A risk report, please.": "bot > I pass that on to our reporting house.",
         "When are you open?": "bot > The desk is open",
         "Stop the risk report, please.": "  agent risk_report cancelled",
         "How is Nordwind doing?": "bot > NWND trades at",
     }
-    with _running("demo.chat", tmp_path) as chat:
+    with _running(forked, "demo.chat", tmp_path) as chat:
         output, complaints = chat.communicate("\n".join(answers), timeout=LIMIT_SECONDS)
     assert (chat.returncode, complaints) == (0, ""), output + complaints
     turns = dict(turn.split("\n", 1) for turn in output.split("you > ")[1:])

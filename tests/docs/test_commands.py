@@ -22,6 +22,7 @@ import click
 import pytest
 
 from rasa_react_ext.cli.main import COMMANDS
+from tests.docs.command import run_command
 from tests.docs.dockerfile import command_of
 from tests.docs.page import PAGES, Block, Line, blocks, spoken_commands
 from tests.docs.world import World
@@ -66,8 +67,8 @@ ELSEWHERE = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with World.running(tmp_path_factory.mktemp("world")) as running:
+def world(tmp_path_factory: pytest.TempPathFactory, forked: list[str]) -> Iterator[World]:
+    with World.running(tmp_path_factory.mktemp("world"), forked) as running:
         yield running
 
 
@@ -92,7 +93,7 @@ def test_the_hosts_own_parser_accepts_every_command_of_the_host(
 ) -> None:
     lines = [line for line in LINES + SPOKEN for line in _of_the_host(line)]
     assert len(lines) > 5
-    parsed = world.commands.run(["parse", *dict.fromkeys(lines)], tmp_path, {})
+    parsed = run_command(world.python, ["parse", *dict.fromkeys(lines)], tmp_path, {})
     assert parsed.code == 0, parsed.shown
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,9 +47,9 @@ def test_the_agent_that_is_added_is_offered_the_tools_of_its_server(
     assert by_kind["task"].flows == ["feedback"]
 
 
-def test_the_project_that_moves_passes_its_test_offline(folder: Path) -> None:
+def test_the_project_that_moves_passes_its_test_offline(folder: Path, forked: list[str]) -> None:
     files_of("move-from-the-host.md", folder)
-    done = _run(folder, "-m", "pytest", "tests", "-q", "-p", "no:cacheprovider")
+    done = _run(forked, folder, "-m", "pytest", "tests", "-q", "-p", "no:cacheprovider")
     assert done.returncode == ExitCode.DONE, done.stdout + done.stderr
     assert "1 passed" in done.stdout
 
@@ -92,11 +91,11 @@ def _inspected() -> Any:
         return asyncio.run(inspect_project(domain="domain.yml", data=["flows"]))
 
 
-def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run(python: list[str], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "GARDEN_URL": "http://127.0.0.1:9/mcp"}
     environment.pop("PYTEST_CURRENT_TEST", None)
     return subprocess.run(
-        [sys.executable, *arguments],
+        [*python, *arguments],
         cwd=folder,
         env=environment,
         capture_output=True,

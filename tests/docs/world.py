@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from rasa_react_ext.testing import ScriptedModel
 from tests.a2a_client.remote import remote
 from tests.a2a_client.steps import begun
 from tests.cli.store import within
-from tests.docs.forking import Commands, Done
+from tests.docs.command import Done, run_command
 from tests.docs.page import Line, files_of
 from tests.mcp_pool.mcp_server import serving
 from tests.store.served import serve_a_task
@@ -57,22 +57,21 @@ class World:
     Attributes:
         folder: The project; to be copied before something changes it.
         variables: What its files ask for.
-        commands: Runs commands.
+        python: What stands in the place of `python`.
         done: What was run before, since pages show the same commands.
     """
 
     folder: Path
     variables: Mapping[str, str]
-    commands: Commands
+    python: Sequence[str]
     done: dict[object, Done] = field(default_factory=dict)
 
     @classmethod
     @contextlib.contextmanager
-    def running(cls, folder: Path) -> Iterator[World]:
+    def running(cls, folder: Path, python: Sequence[str]) -> Iterator[World]:
         """Have the project while the block runs."""
         files_of("move-from-the-host.md", folder)
         with (
-            Commands.running() as commands,
             serving(_garden().streamable_http_app) as garden,
             ScriptedModel(folder / "tests" / "florist.yml").serve() as model,
             remote() as broker,
@@ -83,9 +82,9 @@ class World:
                 "OPENAI_API_KEY": "offline",
                 "OPENAI_BASE_URL": model.base_url,
             }
-            trained = commands.run(["train"], folder, variables)
+            trained = run_command(python, ["train"], folder, variables)
             assert trained.code == 0, trained.shown
-            world = cls(folder=folder, variables=variables, commands=commands)
+            world = cls(folder=folder, variables=variables, python=python)
             world.record()
             task_id = asyncio.run(begun(broker))
             within(folder / STORE, lambda database: _fill(database, task_id))
@@ -109,7 +108,8 @@ class World:
             arguments = [PLACEHOLDERS.get(word, word) for word in line.words]
             if arguments[1] == "model" and "--" not in arguments:  # else it serves for ever
                 arguments += ["--", "true"]
-            self.done[known] = self.commands.run(
+            self.done[known] = run_command(
+                self.python,
                 arguments,
                 folder,
                 {**self.variables, **line.variables},

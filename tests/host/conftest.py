@@ -15,6 +15,7 @@ import pytest
 import structlog
 
 from rasa_react_ext.testing import ModelServer, ScriptedModel
+from tests.host.parsing import parse_once
 from tests.host.project import COMMANDS, Project, hosts_own_warnings
 from tests.host.store import store
 from tests.mcp_pool.mcp_server import Served, serving
@@ -73,6 +74,7 @@ def shop(running_store: Served, done: Counter[str]) -> Served:
 def host() -> None:
     """The host, imported once and before a test's clock runs; it warns about its own code."""
     with hosts_own_warnings():
+        parse_once()
         for module in ("rasa.core.agent", "rasa.model_training", "rasa.e2e_test.e2e_test_runner"):
             importlib.import_module(module)
         if not structlog.is_configured():

@@ -17,6 +17,7 @@ from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.store import Database
 from rasa_react_ext.store.ticket import Tickets
 from tests.conftest import skip_or_fail
+from tests.host.interruption.speaker import HEAVY
 from tests.store.conftest import ADMIN
 
 pytestmark = [pytest.mark.host, pytest.mark.postgresql]
@@ -164,7 +165,8 @@ async def test_d9_two_processes_never_have_a_conversation_at_once(
     file.write_text("0")
     async with locks.lock("anna"):
         pass  # the tables are there
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*HEAVY])
     workers = [context.Process(target=contend, args=(url, str(file), 40)) for _ in range(2)]
     for worker in workers:
         worker.start()

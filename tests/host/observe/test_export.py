@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,11 @@ def sample() -> Iterator[Sample]:
         yield running
 
 
-def test_spans_and_metrics_go_to_the_collector_that_the_environment_names(sample: Sample) -> None:
+def test_spans_and_metrics_go_to_the_collector_that_the_environment_names(
+    sample: Sample, forked: list[str]
+) -> None:
     with http_collector() as collected:
-        _talk(sample, {"OTEL_EXPORTER_OTLP_ENDPOINT": collected.endpoint})
+        _talk(forked, sample, {"OTEL_EXPORTER_OTLP_ENDPOINT": collected.endpoint})
     _check_agent_spans(collected)
     assert collected.metric_names >= METRICS
     _check_no_content(collected)
@@ -51,14 +52,14 @@ def test_nothing_is_set_up_when_the_environment_switches_it_off(
 
 
 def test_spans_join_the_hosts_trace_and_metrics_go_with_the_hosts_where_it_is_configured(
-    sample: Sample, tmp_path: Path
+    sample: Sample, tmp_path: Path, forked: list[str]
 ) -> None:
     endpoints = tmp_path / "endpoints.yml"
     with grpc_collector() as collected:
         text = (ROOT / "endpoints.yml").read_text(encoding="utf-8")
         place = f"\n  type: otlp\n  endpoint: {collected.endpoint}\n  insecure: true\n"
         endpoints.write_text(f"{text}\ntracing:{place}metrics:{place}", encoding="utf-8")
-        _talk(sample, {}, "--endpoints", str(endpoints))
+        _talk(forked, sample, {}, "--endpoints", str(endpoints))
     _check_agent_spans(collected)
     assert collected.metric_names >= METRICS
     (run,) = _named(collected, "invoke_agent stock_explorer")
@@ -98,8 +99,10 @@ def _named(collected: Collected, name: str) -> list[Any]:
     return [span for span in collected.spans if span.name == name]
 
 
-def _talk(sample: Sample, environment: Mapping[str, str], *arguments: str) -> None:
-    command = [sys.executable, "-m", "rasa_react_ext.cli", "chat", "--model", str(sample.archive)]
+def _talk(
+    python: list[str], sample: Sample, environment: Mapping[str, str], *arguments: str
+) -> None:
+    command = [*python, "-m", "rasa_react_ext.cli", "chat", "--model", str(sample.archive)]
     done = subprocess.run(
         [*command, *arguments],
         cwd=ROOT,
