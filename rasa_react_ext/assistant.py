@@ -225,10 +225,12 @@ async def loaded(project: Project, archive: Path | str) -> AsyncGenerator[Loaded
     from rasa.core.agent import load_agent
     from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
 
+    from rasa_react_ext.host.chat import closing_clients
+
     with _standing_in(project):
         settings = _read_settings(project)
         AgentManager().agents.clear()
-        async with AgentsConnectionCleanup():
+        async with closing_clients(), AgentsConnectionCleanup():
             try:
                 agent = await load_agent(
                     model_path=str(archive),

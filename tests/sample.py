@@ -129,6 +129,8 @@ def _run(sample: Sample, stories: Path, *, served: bool) -> Sequence[Any]:
     from rasa.e2e_test.utils.io import read_test_cases
     from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
 
+    from rasa_react_ext.host.chat import closing_clients
+
     endpoints = Configuration.get_instance().endpoints
     endpoints.tracker_store = endpoints.lock_store = endpoints.event_broker = None
     suite = read_test_cases(str(stories))
@@ -139,7 +141,7 @@ def _run(sample: Sample, stories: Path, *, served: bool) -> Sequence[Any]:
     )
 
     async def run() -> Sequence[Any]:
-        async with AgentsConnectionCleanup(), _listening(app, runner, sample):
+        async with closing_clients(), AgentsConnectionCleanup(), _listening(app, runner, sample):
             return await runner.run_tests(
                 suite.test_cases,
                 suite.fixtures_per_test,

@@ -6,10 +6,11 @@ Takes the process's signals; only a program's own main function may call this.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 
 from rasa_react_ext.testing.lifetime import Serving
@@ -19,12 +20,6 @@ __all__ = ["serve_until_signalled", "serve_while"]
 S = TypeVar("S")
 
 _END_SECONDS = 10.0
-_GROUP_SECONDS = 0.5
-_WAITS = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-sys.stdin.read()
-"""
 
 
 async def serve_until_signalled(serving: Serving[S], announce: Callable[[S], None]) -> S:
@@ -51,8 +46,8 @@ async def serve_while(
 ) -> tuple[S, int]:
     """Serve while a command runs, and until it has ended.
 
-    The first SIGINT is the command's: it is passed on, unless the whole group got it, as from a
-    terminal. The second one, and SIGTERM, end the command.
+    The first SIGINT is the command's: it is passed on, except in a terminal's foreground, where
+    Ctrl-C reaches the command by itself. The second one, and SIGTERM, end the command.
 
     Args:
         serving: The server.
@@ -66,10 +61,10 @@ async def serve_while(
     Raises:
         OSError: The port is taken, or the program cannot be started.
     """
-    async with _signalled() as signals, serving as server, _witness() as witness:
+    async with _signalled() as signals, serving as server:
         process = await asyncio.create_subprocess_exec(*command, env=environment(server))
         ended = asyncio.create_task(process.wait())
-        left = asyncio.create_task(_told_to_end(process, witness, signals))
+        left = asyncio.create_task(_told_to_end(process, signals))
         try:
             await asyncio.wait({ended, left}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -78,39 +73,23 @@ async def serve_while(
     return server, code if code >= 0 else 128 - code
 
 
-async def _told_to_end(
-    process: asyncio.subprocess.Process,
-    witness: asyncio.subprocess.Process,
-    signals: asyncio.Queue[int],
-) -> None:
+async def _told_to_end(process: asyncio.subprocess.Process, signals: asyncio.Queue[int]) -> None:
     """Wait for the signal that ends a process; one SIGINT before that is its own business."""
     if await signals.get() != signal.SIGINT:
         return
-    try:
-        async with asyncio.timeout(_GROUP_SECONDS):
-            await witness.wait()
-    except TimeoutError:
+    if not _at_terminal():
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGINT)
     await signals.get()
 
 
-@asynccontextmanager
-async def _witness() -> AsyncGenerator[asyncio.subprocess.Process]:
-    """A process of the same group, which a SIGINT to the whole group ends.
-
-    No handler is told who else got a signal. It also leaves when this process is gone.
-    """
-    pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-ISc", _WAITS, stdin=pipe, stdout=nowhere, stderr=nowhere
-    )
+def _at_terminal() -> bool:
+    """Whether a key pressed in the terminal signals this process's group, its command too."""
     try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        with Path("/dev/tty").open("rb") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 async def _end(process: asyncio.subprocess.Process, ended: asyncio.Task[int]) -> int:

@@ -217,8 +217,6 @@ def test_a_command_hears_of_ctrl_c_once_cleans_up_and_ends_with_its_own_code(
         if at_terminal:
             process.stdin.write("\x03")
             process.stdin.flush()
-        elif way == "record":
-            os.killpg(process.pid, signal.SIGINT)
         else:
             process.send_signal(signal.SIGINT)
         assert process.stdout.readline().endswith("cleaning up\n")

@@ -226,9 +226,11 @@ async def loaded(
     from rasa.core.agent import load_agent
     from rasa.shared.agents.agent_setup import AgentsConnectionCleanup
 
+    from rasa_react_ext.host.chat import closing_clients
+
     archive = archive or await project.train()
     configuration = project.open()
-    async with AgentsConnectionCleanup():
+    async with closing_clients(), AgentsConnectionCleanup():
         with hosts_own_warnings():
             agent = await load_agent(
                 model_path=str(archive),

@@ -7,6 +7,7 @@ outside this package knows how a provider is reached.
 
 from __future__ import annotations
 
+from rasa_react_ext.host.chat.litellm_clients import closing_clients
 from rasa_react_ext.host.chat.model import HostChatModel, chat_model
 
-__all__ = ["HostChatModel", "chat_model"]
+__all__ = ["HostChatModel", "chat_model", "closing_clients"]

@@ -21,6 +21,7 @@ from rasa.utils.log_utils import configure_structlog
 from rasa_react_ext.errors import ConfigurationError
 from rasa_react_ext.host import process
 from rasa_react_ext.host.agent import ReActAgent
+from rasa_react_ext.host.chat import closing_clients
 from rasa_react_ext.host.dot_env import read_dot_env
 from rasa_react_ext.host.reported import reported, reported_only
 from rasa_react_ext.host.terminal.channel import Terminal, TerminalChannel, ToolWatcher
@@ -141,6 +142,7 @@ async def loaded_session(
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(reported_only())
         configure_structlog(logging.ERROR, additional_processors=[reported])
+        await stack.enter_async_context(closing_clients())
         await stack.enter_async_context(AgentsConnectionCleanup())
         with refusals_placed(named := Named(endpoints=endpoints, sub_agents=sub_agents)):
             configure(named)

@@ -16,7 +16,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the host's own imports warn
     from rasa.shared.utils.llm import llm_factory
 
-    from rasa_react_ext.host.chat import HostChatModel, chat_model
+    from rasa_react_ext.host.chat import HostChatModel, chat_model, closing_clients
 
 DEFAULT = {
     "provider": "openai",
@@ -76,7 +76,8 @@ async def provider() -> AsyncIterator[Provider]:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host, port = runner.addresses[0][:2]
     provider.url = f"http://{host}:{port}"
-    yield provider
+    async with closing_clients():
+        yield provider
     await runner.cleanup()
 
 

@@ -13,10 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import litellm
 import pytest
 
 from rasa_react_ext.errors import ModelError
-from rasa_react_ext.host.chat import pool
+from rasa_react_ext.host.chat import closing_clients, pool
 from tests.host.chat.conftest import model_of
 from tests.host.chat.provider import Provider, asking, completion
 
@@ -66,6 +67,24 @@ def test_a_model_outlives_event_loops_and_leaves_nothing_open(server: Server) ->
         assert asyncio.run(talk()) == ["hello", "hello"]
         gc.collect()  # an open session or socket would warn, and warnings are errors
     assert not pool._open
+
+
+def test_a_router_group_outlives_event_loops_and_leaves_nothing_open(server: Server) -> None:
+    place = f"http://127.0.0.1:{server.server_port}/v1"
+    model = model_of(router={"routing_strategy": "simple-shuffle"}, api_base=place)
+    kept = litellm.in_memory_llm_clients_cache.cache_dict
+
+    async def talk() -> set[str]:
+        before = set(kept)
+        async with closing_clients():
+            assert (await model.ask(asking())).text == "hello"
+            return set(kept) - before
+
+    for _ in range(3):
+        own = asyncio.run(talk())
+        gc.collect()
+        assert own
+        assert not own & set(kept)
 
 
 def test_a_loop_closed_without_a_shutdown_is_forgotten(server: Server) -> None:
