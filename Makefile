@@ -4,8 +4,8 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 
 # Each holds a host and trained projects of its own; most of the time goes into waiting.
-TEST_PROCESSES ?= 3
-IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadfile
+TEST_PROCESSES ?= 4
+IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # Lines and branches that the tests must reach, in per cent.
 ENGINE_COVERAGE := 100

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -111,27 +112,34 @@ def test_debug_after_two_dashes_belongs_to_the_other_program(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    ["--version", "tasks list --json", "tasks list", "check --json --offline", "check --offline"],
+    ("arguments", "closed"),
+    [
+        ("--version", True),
+        ("tasks list --json", False),
+        ("tasks list", True),
+        ("tasks list", False),
+        ("check --json --offline", False),
+        ("check --offline", False),
+    ],
 )
 def test_a_command_nobody_reads_leaves_with_141_and_says_nothing(
-    tmp_path: Path, arguments: str
+    tmp_path: Path, forked: list[str], arguments: str, closed: bool
 ) -> None:
     (tmp_path / "endpoints.yml").write_text("rasa_react_ext: {store: s.db}")
     within(tmp_path / "s.db", fill)
-    command = f"exec {sys.executable} -m rasa_react_ext.cli {arguments}"
+    python = forked if arguments.startswith("check") else [sys.executable]
+    command = shlex.join([*python, "-m", "rasa_react_ext.cli", *arguments.split()])
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        for closed in ("", " >&-"):
-            done = subprocess.run(
-                ["sh", "-c", command + closed],
-                cwd=tmp_path,
-                stdout=writer,
-                stderr=subprocess.PIPE,
-                timeout=60,
-                check=False,
-            )
-            assert (done.returncode, done.stderr) == (141, b"")
+        done = subprocess.run(
+            ["sh", "-c", f"exec {command}{' >&-' if closed else ''}"],
+            cwd=tmp_path,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
     finally:
         os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -7,7 +7,9 @@ checking the same schemas.
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import re
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
@@ -15,6 +17,8 @@ from typing import Any
 import jsonschema
 
 __all__ = ["parse_once"]
+
+_VARIABLE = re.compile(r"\$\{?(\w+)")
 
 
 @cache
@@ -32,12 +36,12 @@ def _kept(read: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(read)
     def reading(content: str, reader_type: Any = "safe", **options: Any) -> Any:
-        key = (content, str(reader_type), *sorted(options.items()))
+        named = tuple((name, os.environ.get(name)) for name in _VARIABLE.findall(content))
+        key = (content, named, str(reader_type), *sorted(options.items()))
         if key in parsed:
             return pickle.loads(parsed[key])
         made = read(content, reader_type, **options)
-        if "${" not in content:  # what depends on the environment is read anew
-            parsed[key] = pickle.dumps(made)
+        parsed[key] = pickle.dumps(made)
         return made
 
     return reading

@@ -32,7 +32,7 @@ def test_make_test_runs_every_check(check: str) -> None:
 def test_the_ci_script_runs_make_test_as_ci(tmp_path: Path) -> None:
     _script(tmp_path / "make", 'echo "CI=$CI make $*"')
     done = run(ROOT / ".ci" / "run", cwd=tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}", CI="")
-    assert done.stdout == "CI=true make test\n"
+    assert done.stdout == "CI=true make --jobs=2 test\n"
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.14"])
