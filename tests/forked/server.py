@@ -54,6 +54,7 @@ def forking() -> Iterator[list[str]]:
             cwd=ROOT,
             env={**os.environ, "LITELLM_MODE": "PRODUCTION", "PYTHONPATH": str(ROOT)},
             pass_fds=[listening.fileno()],
+            stdin=subprocess.PIPE,  # closed when this process is gone, and the server with it
             stdout=subprocess.PIPE,  # no file: what is forked cannot seek in it
             stderr=subprocess.STDOUT,
         ) as process:
@@ -68,12 +69,13 @@ def _serve(listening: socket.socket) -> NoReturn:
         importlib.import_module(name)
     parse_once()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever minds a command is not waited for
-    while True:
+    while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
         connection, _ = listening.accept()
         if os.fork() == 0:
             listening.close()
             _mind(connection)
         connection.close()
+    sys.exit()
 
 
 def _mind(connection: socket.socket) -> NoReturn:
