@@ -155,7 +155,7 @@ async def train(project: Project, output: Path | str) -> Path:
 
     Args:
         project: The project.
-        output: Folder for the model archive.
+        output: Folder for the model archive, which the host names by the time.
 
     Returns:
         The archive.
@@ -181,7 +181,6 @@ async def train(project: Project, output: Path | str) -> Path:
                     training_files=project.training_files,
                     endpoints=project.endpoints,
                     output=folder,
-                    fixed_model_name="model",
                 )
                 if valid
                 else None

@@ -73,6 +73,8 @@ async def test_a_project_is_trained_loaded_and_talked_to(project: Project, tmp_p
         assert assistant.take_errors() == []
         told = await assistant.conversation("cleo", CollectingOutputChannel()).say("no thanks")
         assert [e["input_channel"] for e in told if e["event"] == "user"] == ["collector"]
+    newer = await train(project, tmp_path / "models")
+    assert {newer, archive} == set((tmp_path / "models").iterdir()), "the first one is kept"
     assert Path.cwd() == here
     assert str(tmp_path) not in sys.path
 

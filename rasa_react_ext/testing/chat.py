@@ -53,7 +53,7 @@ class Chat:
     def __init__(self, talk: Talk, portal: BlockingPortal) -> None:
         self._talk = talk
         self._portal = portal
-        self._transcript = Transcript()
+        self._transcript = Transcript(timed=False)
         self.lines: list[str] = []
 
     def say(self, text: str) -> Turn:
@@ -83,7 +83,10 @@ class Chat:
 
     @property
     def transcript(self) -> str:
-        """What user, assistant, tools, flows and slots did so far, line by line."""
+        """What user, assistant, tools, flows and slots did so far, line by line.
+
+        Without durations: the same conversation has the same transcript.
+        """
         return "\n".join(self.lines)
 
 

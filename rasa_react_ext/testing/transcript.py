@@ -50,9 +50,14 @@ class Line:
 
 
 class Transcript:
-    """Turns events into lines, turn after turn of one conversation."""
+    """Turns events into lines, turn after turn of one conversation.
 
-    def __init__(self) -> None:
+    Args:
+        timed: Whether tool calls tell how long they took.
+    """
+
+    def __init__(self, *, timed: bool = True) -> None:
+        self._timed = timed
         self._running: set[str] = set()
         self._cancelled: set[str] = set()
         self._slots: dict[str, Any] = {}
@@ -75,7 +80,7 @@ class Transcript:
         if kind == "slot":
             return self._slot(event)
         if kind == "mcp_tool_executed":
-            return Line(kind="tool", text=describe_call(event))
+            return Line(kind="tool", text=describe_call(event, timed=self._timed))
         subject, _, change = kind.partition("_")
         if subject not in ("agent", "flow") or change not in CHANGES:
             return None
@@ -120,18 +125,19 @@ def _said(kind: Kind, event: Event) -> Line | None:
     return Line(kind=kind, text=text) if text and not text.startswith("/") else None
 
 
-def describe_call(event: Event) -> str:
+def describe_call(event: Event, *, timed: bool = True) -> str:
     """Return a tool call in one line: name, arguments, duration where known, result or error.
 
     Args:
         event: An event of the kind `mcp_tool_executed`.
+        timed: Whether the duration is told.
     """
     arguments = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}"
         for name, value in (event.get("arguments") or {}).items()
     )
     duration = (event.get("metadata") or {}).get("duration_ms")
-    took = f" ({duration:.0f} ms)" if isinstance(duration, int | float) else ""
+    took = f" ({duration:.0f} ms)" if timed and isinstance(duration, int | float) else ""
     failed = bool(event.get("is_error"))
     outcome = event.get("error_message") if failed else event.get("result")
     mark = "failed:" if failed else "->"

@@ -40,6 +40,8 @@ MISTAKES: list[tuple[dict[str, Any], str, list[str]]] = [
     ({"fault": {"status": 42}}, "rules[2].fault.status", ["greater than or equal to 200"]),
     ({"when": {"user": "/(/"}, **OK}, "rules[2].when.user", ["'/(/' is not a valid regex"]),
     ({"when": {"user": ""}, **OK}, "rules[2].when.user", ["must not be empty"]),
+    ({"when": {"user": True}, **OK}, "rules[2].when.user", ["Put it in quotes", "as True"]),
+    ({"answer": {"text": 5.5}}, "rules[2].answer.text", ["Put it in quotes", "as 5.5"]),
     ({"when": {"step": 0}, **OK}, "rules[2].when.step", ["greater than 0"]),
     ({"answer": {"raw": {}, "text": "x"}}, "rules[2].answer", ["'raw' is the whole body"]),
     ({"times": 0, **OK}, "rules[2].times", ["greater than 0"]),

@@ -6,6 +6,8 @@ import pytest
 
 from rasa_react_ext.testing.transcript import Transcript, describe_call
 
+CALL = {"event": "mcp_tool_executed", "tool_name": "buy", "result": "bought"}
+
 
 def _read(*events: dict[str, Any]) -> list[tuple[str, str]]:
     return [(line.kind, line.text) for line in Transcript().lines(events)]
@@ -76,6 +78,15 @@ def test_a_tool_call_is_told_with_arguments_duration_and_result() -> None:
     assert describe_call(event) == (
         'fetch_live_price(symbol="NWND", exact=true) (12 ms) -> {"price": 1.5}'
     )
+
+
+def test_a_transcript_without_durations_is_the_same_for_the_same_conversation() -> None:
+    told = [
+        [*Transcript(timed=False).lines([{**CALL, "metadata": {"duration_ms": took}}])]
+        for took in (12.4, 99.9)
+    ]
+    assert told[0] == told[1]
+    assert told[0][0].text == "buy() -> bought"
 
 
 def test_a_failed_tool_call_is_told_with_its_error() -> None:
