@@ -44,7 +44,7 @@ def _grpc_server(agent: Remote) -> Iterator[None]:
 
     async def serve() -> None:
         agent.served = agent.serve(agent.app)
-        handler = handler_of(agent, httpx.AsyncClient(trust_env=False))
+        handler = handler_of(agent, httpx.AsyncClient(trust_env=False, timeout=30))
         server = grpc.aio.server(interceptors=[_Token(agent)])
         a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
         a2a_v0_3_pb2_grpc.add_A2AServiceServicer_to_server(CompatGrpcHandler(handler), server)

@@ -155,7 +155,7 @@ class Remote:
 
     def app(self) -> Asgi:
         """A new application without memory."""
-        pusher = httpx.AsyncClient(trust_env=False)
+        pusher = httpx.AsyncClient(trust_env=False, timeout=30)
         self.handler = handler_of(self, pusher)
 
         @contextlib.asynccontextmanager

@@ -34,7 +34,7 @@ def house(gate: Gate) -> House:
 @pytest.fixture
 async def client(house: House) -> AsyncIterator[Client]:
     with running_house(house) as card_url:
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
             card = await A2ACardResolver(http, card_url.removesuffix(CARD_PATH)).get_agent_card()
             assert card.capabilities.push_notifications
             yield ClientFactory(ClientConfig(httpx_client=http, streaming=True)).create(card)

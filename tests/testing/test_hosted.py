@@ -32,7 +32,7 @@ async def test_an_mcp_server_is_served_and_its_tools_run() -> None:
     with serve_application(_shop()) as url:
         assert url.endswith("/mcp")
         async with (
-            httpx.AsyncClient(trust_env=False) as http,
+            httpx.AsyncClient(trust_env=False, timeout=30) as http,
             streamable_http_client(url, http_client=http) as (read, write, *_),
             ClientSession(read, write) as session,
         ):

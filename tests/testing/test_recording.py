@@ -221,7 +221,9 @@ def test_a_key_of_the_recorder_reaches_the_provider_in_place_of_the_clients(
 async def test_the_sdk_of_the_provider_works_against_a_cassette(tape: Path) -> None:
     async def ask(server: ServedModel) -> list[Any]:
         async with openai.AsyncOpenAI(
-            base_url=server.base_url, api_key=KEY, http_client=httpx.AsyncClient(trust_env=False)
+            base_url=server.base_url,
+            api_key=KEY,
+            http_client=httpx.AsyncClient(trust_env=False, timeout=30),
         ) as client:
             stream = await client.chat.completions.create(**{**PRICE, "stream": True})
             return [chunk.choices[0].delta.model_dump() async for chunk in stream]
@@ -253,7 +255,7 @@ async def test_an_answer_that_nobody_waited_for_is_not_recorded(tape: Path) -> N
     async with (
         ScriptedModel(RULES).serve() as provider,
         RecordingModel(tape, provider.base_url).serve() as recording,
-        httpx.AsyncClient(trust_env=False) as client,
+        httpx.AsyncClient(trust_env=False, timeout=30) as client,
     ):
         url = f"{recording.base_url}/chat/completions"
         asking = asyncio.create_task(client.post(url, json=body(user("hang"))))

@@ -62,6 +62,7 @@ class Draft:
         cutoff: float = 0.6,
         only: bool,
         usual: Collection[str] = (),
+        deeper: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         """Tell of unknown keys.
 
@@ -71,10 +72,15 @@ class Draft:
             cutoff: How near a key must be to one of them to be taken for it.
             only: Whether others than those, and than what is near to one, are mistakes.
             usual: Those that may have been meant; all of them if empty.
+            deeper: Keys that belong below one of the known ones, by that one.
         """
         values = self.at(*parts)
         for key in [str(key) for key in values] if isinstance(values, dict) else []:
             right = meant(key, set(usual or allowed) - set(values), cutoff=cutoff)
+            below = next((part for part, keys in (deeper or {}).items() if key in keys), None)
+            if below and key not in allowed:
+                self._move_below([*parts, key], [*parts, below])
+                continue
             if key in allowed or not (right or only):
                 continue
             others = f"The keys there are: {', '.join(sorted(allowed))}."
@@ -85,6 +91,16 @@ class Draft:
                 self._written[(*parts, right)] = key
             else:
                 mend.drop(self._values, place)
+
+    def _move_below(self, place: Sequence[str], above: Sequence[str]) -> None:
+        """Tell of a key that stands too far out, and put it where it belongs."""
+        self.tell(place, UNKNOWN_KEY, f"It belongs below {above[-1]!r}: indent it there.")
+        value = self.at(*place)
+        mend.drop(self._values, place)
+        if self.at(*above) is None:
+            self.at(*above[:-1])[above[-1]] = {}
+        if isinstance(self.at(*above), dict):
+            self.at(*above).setdefault(place[-1], value)
 
     def fits(
         self, parts: Sequence[str], model: type[BaseModel], stand_ins: Mapping[str, Any]

@@ -6,15 +6,16 @@ What is told is put together or left out, so that it breaks nothing else.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from rasa_react_ext.explain.setting import meant
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.mend import drop
-from rasa_react_ext.host.inspection.source import entries, section
+from rasa_react_ext.host.inspection.source import entries, section, steps
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.files import Files
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["check_duplicates"]
 
 _MERGE = "<<"
+_NEAR = 0.85
+"""How near a name is to another that is only misspelt."""
+
 _DOMAIN = ("responses", "slots")
 _LISTS = (("mcp_servers", "name"), ("model_groups", "id"))
 _KEEP_ONE = "Keep one of the two, or give it another name."
@@ -50,7 +54,7 @@ def check_duplicates(inspection: Inspection, files: Files) -> Files:
         config=_whole(inspection, files.config),
         endpoints=_check_lists(inspection, _whole(inspection, files.endpoints)),
         credentials=_whole(inspection, files.credentials),
-        agents=_check_agents(inspection, agents),
+        agents=_check_agents(inspection, agents, _nobodys(files, agents)),
         domain=_check_domain(inspection, domain),
         flows=flows,
     )
@@ -119,24 +123,59 @@ def _with(node: yaml.Node, value: Any) -> yaml.Node:
     return changed
 
 
-def _check_agents(inspection: Inspection, agents: Mapping[str, Source]) -> Mapping[str, Source]:
-    """Agents of one name; the second bears another from there on."""
-    seen: dict[str, Source] = {}
-    kept: dict[str, Source] = {}
+def _nobodys(files: Files, agents: Mapping[str, Source]) -> list[str]:
+    """Names that flows call or settings are for, and that nothing bears or is near to."""
+    borne = {str(section(source.values(), "agent").get("name")) for source in agents.values()}
+    named = list[str]()
+    for source in files.flows:
+        flows = section(source.values(), "flows")
+        borne |= {str(name) for name in flows}
+        named += [step["call"] for step in steps(flows, "call") if "mcp_server" not in step]
+    for policy in entries(files.config.values(), "policies"):
+        named += map(str, section(policy, "agents"))
+    named += map(str, section(section(files.endpoints.values(), "rasa_react_ext"), "agents"))
+    return [n for n in dict.fromkeys(named) if n not in borne and not meant(n, borne, cutoff=_NEAR)]
+
+
+def _check_agents(
+    inspection: Inspection, agents: Mapping[str, Source], nobodys: list[str]
+) -> Mapping[str, Source]:
+    """Agents of one name; one of them bears another from there on.
+
+    Args:
+        inspection: Takes the second.
+        agents: The agents by folder.
+        nobodys: Names of which one was probably its own; those that are taken are left out.
+    """
+    seen: dict[str, str] = {}
+    kept = dict(agents)
     for folder, source in agents.items():
-        values = source.values()
-        name = section(values, "agent").get("name")
+        name = section(source.values(), "agent").get("name")
         if isinstance(name, str) and name in seen:
-            place = ["agent", "name"]
-            problem = f"the agent of {seen[name].path} is named {name!r} as well."
+            place, first = ["agent", "name"], agents[seen[name]]
+            problem = f"the agent of {first.path} is named {name!r} as well."
             fix = "Give one of the two another name."
             about = ["Agent names are duplicated", name]
             _tell(inspection, source, place, source.line(place), problem, fix, about)
-            values["agent"]["name"] = folder if folder not in seen else f"{folder}_2"
-            kept[folder] = replace(source, mended=values)
+            # The one whose folder has the name keeps it: the other was copied from it.
+            other = seen[name] if folder == name else folder
+            values = agents[other].values()
+            values["agent"]["name"] = _own_name(other, seen, nobodys)
+            kept[other] = replace(agents[other], mended=values)
         else:
-            seen[str(name)], kept[folder] = source, source
+            seen[str(name)] = folder
     return kept
+
+
+def _own_name(folder: str, taken: Collection[str], nobodys: list[str]) -> str:
+    """What an agent that bears another's name is called meanwhile."""
+    if folder in nobodys or not nobodys:
+        name = folder if folder not in taken else f"{folder}_2"
+    else:
+        name = nobodys[0]
+    if name in nobodys:
+        nobodys.remove(name)
+    return name
 
 
 def _check_flows(inspection: Inspection, sources: Sequence[Source]) -> None:

@@ -261,9 +261,20 @@ class _Look:
                 "warning",
                 file,
                 place,
-                f"server {server!r} cannot be reached now: {reason.rstrip('.')}.",
+                f"server {server!r}{self._address(server)} cannot be reached now: "
+                f"{reason.rstrip('.')}.",
                 "Start it or correct its entry; its tools are missing until then.",
             )
+
+    def _address(self, server: str) -> str:
+        """Where a server is looked for, in brackets, without what may be secret."""
+        ways = (self._project.settings or Settings()).deployment.mcp_servers
+        reach = ways.get(server)
+        named = (s for s in self._endpoints.mcp_servers or () if s.name == server)
+        url = reach.url if reach is not None else None
+        if url is None and (reach is None or reach.transport != "stdio"):
+            url = next((entry.url for entry in named), None)
+        return f" ({public_url(str(expanded(str(url))))})" if url else ""
 
     def _note(self, level: Level, file: str, parts: list[str], problem: str, fix: str) -> None:
         line = self._files.place(file)[0].line(parts)

@@ -48,7 +48,8 @@ def read_mending(
         except ConfigurationError as error:
             place = tuple(locate(error))
             # What encloses a place that is gone may be refused for that alone.
-            if not place or all(known[: len(place)] != place for known in gone):
+            own = error.__cause__ is None  # a check of names, which needs no values
+            if own or not place or all(known[: len(place)] != place for known in gone):
                 tell(error)
             taken = _mend(mended, error, place, filled)
             if taken is None:

@@ -168,7 +168,7 @@ def _server(draft: Draft, place: list[str]) -> None:
 def _agent(draft: Draft, folder: str) -> Source:
     if not draft.is_readable:
         return draft.done()
-    draft.keys([], ALLOWED_KEYS, only=True)
+    draft.keys([], ALLOWED_KEYS, only=True, deeper=ALLOWED_KEYS)
     stand_ins = {"name": folder, "description": folder}
     for part, allowed in ALLOWED_KEYS.items():
         if draft.is_mapping([part]):

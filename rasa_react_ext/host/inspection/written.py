@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rasa_react_ext.explain.encoding import NO_UTF8, SAVE_AS_UTF8
-from rasa_react_ext.explain.setting import explained
+from rasa_react_ext.explain.setting import explained, meant
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.source import EMPTY, NO_KEYS, entries, section
 from rasa_react_ext.host.lock_check import lock_store_weakness
@@ -34,6 +34,8 @@ _NEEDED_OF_AGENT = (
 )
 _LISTS = ("pipeline", "policies")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+_SET = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*=", re.M)
+_NEAR = 0.85
 
 
 def check_written(inspection: Inspection, files: Files) -> Files:
@@ -49,10 +51,14 @@ def check_written(inspection: Inspection, files: Files) -> Files:
     for source in files.all():
         if source.problem and not (source is files.credentials and _is_missing(source)):
             inspection.add(_unreadable(source))
-    for source in (files.endpoints, files.credentials, *files.agents.values()):
+    sources = (files.endpoints, files.credentials, *files.agents.values())
+    free = _in_dot_env() - _asked_for(sources)
+    for source in sources:
         for name, line in unset_variables(source):
             problem = f"the environment variable {name} is not set."
             fix = f"Set {name}, in the environment or in a file .env of the project."
+            if near := meant(name, free, cutoff=_NEAR):
+                fix = f".env sets {near!r}, which is near to it: correct one of the two."
             if _is_in_example(name):
                 fix += f" {_EXAMPLE} has a value to begin with."
             found = Finding(file=source.path, line=line, key=name, problem=problem, fix=fix)
@@ -69,6 +75,18 @@ def unset_variables(source: Source) -> Iterator[tuple[str, int]]:
             if name not in os.environ and name not in told:
                 told.add(name)
                 yield name, line
+
+
+def _asked_for(sources: Iterable[Source]) -> set[str]:
+    texts = (text for source in sources for text, _ in source.texts())
+    return {name for text in texts for name in _VARIABLE.findall(text)}
+
+
+def _in_dot_env() -> set[str]:
+    """Names that the project's file of variables sets; its values are nobody's business."""
+    folders = (Path.cwd(), *Path.cwd().parents)
+    path = next((folder / ".env" for folder in folders if (folder / ".env").is_file()), None)
+    return set(_SET.findall(path.read_text(encoding="utf-8"))) if path is not None else set()
 
 
 def policy_keys(config: Source) -> Mapping[str, Any]:
@@ -114,13 +132,13 @@ def _check_components(inspection: Inspection, config: Source) -> Source:
         line = config.line([key])
         found = Finding(file=config.path, line=line, key=key, problem=problem, fix=fix)
         inspection.add(found)
-    if "policies" not in wrong:
-        _check_policies(inspection, config)
+    checked = config if "policies" in wrong else _check_policies(inspection, config)
+    values = checked.values()
     kept = {key: value for key, value in values.items() if key not in wrong}
-    return replace(config, mended=kept) if wrong else config
+    return replace(config, mended=kept) if wrong else checked
 
 
-def _check_policies(inspection: Inspection, config: Source) -> None:
+def _check_policies(inspection: Inspection, config: Source) -> Source:
     names = [str(entry.get("name")) for entry in entries(config.values(), "policies")]
     problem, fix = "", ""
     if OUR_POLICY not in names:
@@ -134,6 +152,33 @@ def _check_policies(inspection: Inspection, config: Source) -> None:
         line = config.line(["policies"])
         found = Finding(file=config.path, line=line, key="policies", problem=problem, fix=fix)
         inspection.add(found)
+    return _once(inspection, config)
+
+
+def _once(inspection: Inspection, config: Source) -> Source:
+    """Our policy is asked and bound once for each entry; the last that has keys is kept."""
+    values = config.values()
+    listed = values.get("policies")
+    ours = [
+        number
+        for number, entry in enumerate(listed if isinstance(listed, list) else ())
+        if isinstance(entry, Mapping) and entry.get("name") == OUR_POLICY
+    ]
+    for number in ours[1:]:
+        first = config.line(["policies", str(ours[0])])
+        found = Finding(
+            file=config.path,
+            line=config.line(["policies", str(number)]),
+            key=f"policies: {OUR_POLICY}",
+            problem=f"the policy is there a second time; the first is in line {first}.",
+            fix="Put its keys together below one of the two, and remove the other.",
+        )
+        inspection.add(found)
+    if len(ours) < 2:
+        return config
+    whole = {key: value for number in reversed(ours) for key, value in listed[number].items()}
+    kept = [whole if n == ours[0] else e for n, e in enumerate(listed) if n not in ours[1:]]
+    return replace(config, mended={**values, "policies": kept})
 
 
 def _check_locks(inspection: Inspection, endpoints: Source) -> None:

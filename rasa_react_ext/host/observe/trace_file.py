@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rasa_react_ext.engine import occurrence as engine
-from rasa_react_ext.host.observe.trace_record import HIDDEN, TraceRecord, TurnLabel, is_secret
+from rasa_react_ext.host.observe.trace_record import TraceRecord, TurnLabel
 
 __all__ = ["TraceFile", "TurnLabel"]
 
@@ -49,18 +49,19 @@ class TraceFile:
         if isinstance(occurrence, engine.CallStarted):
             return {"call": occurrence.call.id, "tool": occurrence.call.name}
         if isinstance(occurrence, engine.CallFinished):
+            given = dict(occurrence.call.arguments)
             return {
                 "call": occurrence.call.id,
                 "tool": occurrence.call.name,
-                "arguments": self._record.shown(dict(occurrence.call.arguments)),
-                "result": self._record.shown(occurrence.result.text),
+                "arguments": self._record.shown(given),
+                "result": self._record.shown(occurrence.result.text, beside=given),
                 "is_error": occurrence.result.is_error,
                 "outcome_unknown": occurrence.result.outcome_unknown,
                 "duration_ms": occurrence.duration_ms,
                 "batch": occurrence.batch,
             }
         if isinstance(occurrence, engine.SlotSet):
-            value = HIDDEN if is_secret(occurrence.name) else self._record.shown(occurrence.value)
+            value = self._record.shown(occurrence.value, name=occurrence.name)
             return {"slot": occurrence.name, "value": value}
         if isinstance(occurrence, engine.Spoke):
             return {
@@ -72,7 +73,7 @@ class TraceFile:
         if isinstance(occurrence, engine.RunEnded):
             return {
                 "outcome": occurrence.outcome.value,
-                "reason": occurrence.reason,
+                "reason": self._record.shown(occurrence.reason),
                 "model_calls": occurrence.model_calls,
                 "tokens": occurrence.tokens,
             }

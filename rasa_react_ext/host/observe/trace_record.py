@@ -1,14 +1,12 @@
 """One agent turn in the JSON-lines record of its conversation: whole lines, without secrets.
 
-Switched on by `rasa_react_ext: trace_folder` in endpoints.yml. Long values are cut and
-values under secret-looking keys are hidden, unless `trace_content: full` is set;
-secrets are hidden even then.
+Switched on by `rasa_react_ext: trace_folder` in endpoints.yml. Long values are cut, unless
+`trace_content: full` is set; secrets are hidden even then.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,15 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from rasa_react_ext.host.observe.asked_model import UNKNOWN, AskedModel
+from rasa_react_ext.host.observe.redaction import Redaction
 from rasa_react_ext.host.observe.trace_path import trace_path
 
-__all__ = ["HIDDEN", "SHORT", "TraceRecord", "TurnLabel", "is_secret"]
+__all__ = ["SHORT", "TraceRecord", "TurnLabel"]
 
 SHORT = 400
-HIDDEN = "(hidden)"
-_SECRET = re.compile(
-    r"pass(word|wd|phrase)?$|secret|token$|api_?key|authorization|credential|cookie|^pin$", re.I
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +53,7 @@ class TraceRecord:
         self.label = label
         self._path = trace_path(folder, label.conversation)
         self._full = full
+        self._redaction = Redaction()
         self._started = time.monotonic()
         self._lines: list[str] = []
 
@@ -101,20 +97,22 @@ class TraceRecord:
             file.write("".join(self._lines))
         self._lines.clear()
 
-    def shown(self, value: Any) -> Any:
-        """A value as it may be written: secrets hidden, long texts cut."""
+    def shown(self, value: Any, *, name: str = "", beside: Any = None) -> Any:
+        """A value as it may be written: secrets hidden, long texts cut.
+
+        Args:
+            value: The value.
+            name: What it stands under.
+            beside: More, in which secrets stand that the value may repeat.
+        """
+        redaction = self._redaction if beside is None else Redaction(beside)
+        return self._cut(redaction.value(value, name=name))
+
+    def _cut(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {
-                str(key): HIDDEN if is_secret(str(key)) else self.shown(item)
-                for key, item in value.items()
-            }
-        if isinstance(value, (list, tuple)):
-            return [self.shown(item) for item in value]
+            return {key: self._cut(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._cut(item) for item in value]
         if isinstance(value, str) and not self._full and len(value) > SHORT:
             return f"{value[:SHORT]} … ({len(value)} characters)"
         return value
-
-
-def is_secret(name: str) -> bool:
-    """Whether what stands under a name is hidden."""
-    return _SECRET.search(name) is not None

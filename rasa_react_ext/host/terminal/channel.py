@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +9,9 @@ from rasa.core.channels.channel import InputChannel, OutputChannel, UserMessage
 from sanic import Blueprint
 
 from rasa_react_ext.engine import occurrence as engine
-from rasa_react_ext.host.observe.trace_record import is_secret
+from rasa_react_ext.host.observe.redaction import Redaction
 from rasa_react_ext.host.reported import one_line
 from rasa_react_ext.host.terminal.progress import Progress
-from rasa_react_ext.testing.cassette import Secrets
 
 if TYPE_CHECKING:
     from rasa_react_ext.host.terminal.view import View
@@ -146,7 +144,8 @@ class ToolWatcher:
     def on(self, occurrence: engine.Occurrence) -> None:
         """Take note."""
         if isinstance(occurrence, engine.CallStarted):
-            self._view.tool_started(occurrence.call.name, dict(occurrence.call.arguments))
+            given = Redaction().value(dict(occurrence.call.arguments))
+            self._view.tool_started(occurrence.call.name, given)
         elif isinstance(occurrence, engine.CallFinished) and occurrence.call.is_tool:
             took = occurrence.duration_ms
             self._view.tool_finished(
@@ -158,6 +157,4 @@ class ToolWatcher:
 
 def _reason(finished: engine.CallFinished) -> str:
     """Why a call failed; without values that stand under the name of a secret anywhere."""
-    named = (*os.environ.items(), *finished.call.arguments.items())
-    secrets = Secrets(str(value) for name, value in named if is_secret(name))
-    return one_line(secrets.text(finished.result.text))
+    return one_line(Redaction(dict(finished.call.arguments)).text(finished.result.text))

@@ -31,7 +31,7 @@ class View(Protocol):
         ...
 
     def tool_started(self, tool: str, arguments: dict[str, Any]) -> None:
-        """A tool begins to run."""
+        """A tool begins to run; secrets among the arguments are hidden."""
         ...
 
     def tool_finished(self, tool: str, *, seconds: float | None, failure: str | None) -> None:

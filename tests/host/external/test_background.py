@@ -515,7 +515,7 @@ async def test_without_its_store_the_channel_says_that_it_is_not_there(
     current = process.current()
     kept, current._database = current.database, Database("postgresql://root@127.0.0.1:1/x")
     try:
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
             health = await client.get(f"{guarded.url}/webhooks/task_updates/health")
         assert (health.status_code, health.json()) == (503, {"status": "store unreachable"})
         said = report(reporter, "WORKING", "Half done.")
@@ -536,7 +536,7 @@ async def again(server: Server) -> None:
         await connection.execute(
             sa.text("UPDATE rasa_react_ext_inbox SET done = false, next_at = 0")
         )
-    async with httpx.AsyncClient(trust_env=False) as client, asyncio.timeout(15):
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as client, asyncio.timeout(15):
         while True:
             answer = await client.get(f"{server.url}/webhooks/task_updates/health")
             if not answer.json()["unread"]:
@@ -571,7 +571,7 @@ def report(reporter: Remote, state: str, text: str) -> dict[str, Any]:
 
 async def post(url: str, body: dict[str, Any], headers: dict[str, str]) -> int:
     """Send a report; the answer's status."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
         return (await client.post(url, json=body, headers=headers)).status_code
 
 
@@ -601,7 +601,7 @@ async def heard(server: Server, count: int, sender: str = "anna") -> list[str]:
 
 async def counts(server: Server) -> dict[str, int]:
     """The channel's own figures, once everything is worked off."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
         async with asyncio.timeout(10):
             while True:
                 answer = await client.get(f"{server.url}/webhooks/task_updates/health")

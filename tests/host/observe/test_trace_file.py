@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,28 @@ def test_values_under_secret_names_are_never_written(tmp_path: Path, key: str, f
 def test_a_slot_with_a_secret_name_is_written_without_its_value(tmp_path: Path) -> None:
     lines = _record(tmp_path, engine.SlotSet(name="card_pin_token", value="4711"))
     assert lines[0]["value"] == "(hidden)"
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_no_text_of_a_turn_is_written_with_a_secret_in_it(tmp_path: Path, full: bool) -> None:
+    key = "sk-abcdef0123456789abcdef"
+    words = f"{'x' * (SHORT - 30)} The key {key} is refused."
+    trace = TraceFile(tmp_path, replace(_label(), user=words), full=full)
+    for occurrence in (
+        engine.RunStarted(tools=("find",)),
+        engine.ModelFailed(kind="refused_request", message=words, retry_in_seconds=None),
+        engine.ModelAnswered(answer=replace(ANSWER, text=words)),
+        engine.Spoke(text=words, kind="filler", answer=ANSWER, streamed=False),
+        _call({"q": words}, result=words),
+        _call({"password": "open-sesame-1"}, result="open-sesame-1 is wrong"),
+        engine.SlotSet(name="topic", value=[words]),
+        replace(_ended(), reason=words),
+    ):
+        trace.on(occurrence)
+    text = trace_path(tmp_path, "customer").read_text(encoding="utf-8")
+    for secret in (key[:10], "open-sesame-1"):
+        assert secret not in text
+    assert text.count("<removed>") == 9
 
 
 def test_long_values_are_cut_and_say_how_long_they_were(tmp_path: Path) -> None:
