@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,13 +105,4 @@ class TraceRecord:
             beside: More, in which secrets stand that the value may repeat.
         """
         redaction = self._redaction if beside is None else Redaction(beside)
-        return self._cut(redaction.value(value, name=name))
-
-    def _cut(self, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: self._cut(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._cut(item) for item in value]
-        if isinstance(value, str) and not self._full and len(value) > SHORT:
-            return f"{value[:SHORT]} … ({len(value)} characters)"
-        return value
+        return redaction.value(value, name=name, short=None if self._full else SHORT)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rasa.shared.core.constants import SLOTS_EXCLUDED_FOR_AGENT
 
+from rasa_react_ext.host.observe.redaction import Redaction
 from rasa_react_ext.testing.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ class Progress:
         for line in self._transcript.lines(self._completed(events[seen:])):
             if line.kind in _KINDS:
                 self._view.progress(line.text)
-        slots = shown_slots(tracker)
-        for name, value in slots.items():
-            if self._slots.get(name) != value:
-                self._view.slot(name, value)
+        slots = _own_slots(tracker)
+        changed = {n: value for n, value in slots.items() if self._slots.get(n) != value}
+        for name, value in Redaction().value(changed).items():
+            self._view.slot(name, value)
         self._slots = slots
 
     def _completed(self, events: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -61,7 +62,12 @@ class Progress:
 
 
 def shown_slots(tracker: DialogueStateTracker) -> dict[str, Any]:
-    """Slots that have a value, without the host's own."""
+    """Slots that have a value, without the host's own and without secrets."""
+    slots: dict[str, Any] = Redaction().value(_own_slots(tracker))
+    return slots
+
+
+def _own_slots(tracker: DialogueStateTracker) -> dict[str, Any]:
     return {
         name: value
         for name, value in tracker.current_slot_values().items()

@@ -23,6 +23,7 @@ from rasa_react_ext.host import process
 from rasa_react_ext.host.agent import ReActAgent
 from rasa_react_ext.host.chat import closing_clients
 from rasa_react_ext.host.dot_env import read_dot_env
+from rasa_react_ext.host.observe.redaction import Redaction
 from rasa_react_ext.host.reported import reported, reported_only
 from rasa_react_ext.host.terminal.channel import Terminal, TerminalChannel, ToolWatcher
 from rasa_react_ext.host.terminal.progress import shown_slots
@@ -75,10 +76,10 @@ class Session:
         if tracker is not None:
             self._terminal.progress.tell(tracker)
         for error in self._errors():
-            self._terminal.view.note(f"Rasa reports: {error}")
+            self._terminal.view.note(f"Rasa reports: {Redaction().text(error)}")
 
     async def slots(self) -> dict[str, Any]:
-        """Slots that have a value, without the host's own."""
+        """Slots that have a value, without the host's own and without secrets."""
         tracker = await self._tracker()
         return {} if tracker is None else shown_slots(tracker)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from rasa.shared.core import events as host
+from rasa.shared.core.slots import AnySlot
 from rasa.shared.core.trackers import DialogueStateTracker
 
 from rasa_react_ext.engine import occurrence as engine
@@ -151,4 +152,21 @@ def test_a_tool_is_shown_when_it_starts_and_when_it_has_answered_with_why_it_fai
     call = Planned(position=0, id="c1", name="find", arguments=arguments, tool=tool)
     watcher.on(engine.CallStarted(call=call))
     watcher.on(engine.CallFinished(call=call, result=result, duration_ms=1500.0, batch=1))
-    assert shown.calls == [("started", "find", arguments), ("finished", "find", 1.5, failure)]
+    hidden = {"q": 1, "password": "(hidden)"}
+    assert shown.calls == [("started", "find", hidden), ("finished", "find", 1.5, failure)]
+
+
+async def test_a_slot_that_bears_a_secret_is_shown_without_it_whenever_it_changes(
+    terminal: Terminal, shown: Shown
+) -> None:
+    tracker = DialogueStateTracker("me", [AnySlot("login_token", []), AnySlot("note", [])])
+    for token in ("one", "two"):
+        _add(tracker, host.SlotSet("login_token", token))
+        terminal.progress.tell(tracker)
+    _add(tracker, host.SlotSet("note", "Bearer abcd1234efgh"))
+    terminal.progress.tell(tracker)
+    assert shown.calls == [
+        ("slot", "login_token", "(hidden)"),
+        ("slot", "login_token", "(hidden)"),
+        ("slot", "note", "Bearer <removed>"),
+    ]
