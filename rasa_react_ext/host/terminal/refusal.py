@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -59,6 +59,8 @@ def refusals_placed(named: Named) -> Generator[None]:
     """
     try:
         yield
+    except ConfigurationError as error:
+        raise _placed(named, error) from error
     except (ExtensionError, OSError):
         raise
     except (Exception, SystemExit) as error:
@@ -90,6 +92,16 @@ def _mistakes(named: Named) -> list[Finding]:
     check_written(inspection, files)
     check_shapes(inspection, files, [name for name, _ in _unset(files)])
     return [finding for finding in inspection.findings if finding.level == "error"]
+
+
+def _placed(named: Named, error: ConfigurationError) -> ConfigurationError:
+    """The same with the path and, where the key is found in one of the files, its line."""
+    files = replace(_files(named), config=read_source(Path("config.yml")))
+    file = str(named.endpoints) if error.file == "endpoints.yml" else error.file
+    found = files.refused(
+        ConfigurationError(file=file, key=error.key, problem=error.problem, fix=error.fix)
+    )
+    return _refusal(found)
 
 
 def _told(named: Named, error: BaseException) -> Finding:

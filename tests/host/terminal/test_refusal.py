@@ -10,6 +10,7 @@ from rasa.core.config.configuration import Configuration
 from rasa.shared.exceptions import ConnectionException
 
 from rasa_react_ext.errors import ConfigurationError, HostError, PeerError
+from rasa_react_ext.host.settings import read_settings
 from rasa_react_ext.host.terminal.refusal import Named, NotLoadedError, refusals_placed
 from rasa_react_ext.host.terminal.session import configure
 from tests.host.project import hosts_own_warnings
@@ -113,6 +114,40 @@ def test_a_mistake_in_a_sub_agent_is_told_with_its_place(
     error = _refused(named)
     assert (error.file, error.key) == (f"agents/desk/config.yml:{line}", key)
     assert error.fix.startswith(fix)
+
+
+def test_a_mistake_in_our_section_is_told_with_its_place(named: Named) -> None:
+    _rewrite(named.endpoints, "mcp_servers:", "rasa_react_ext:\n  trace_foldr: t\nmcp_servers:")
+    with pytest.raises(ConfigurationError) as refused, refusals_placed(named):
+        read_settings({}, {"trace_foldr": "t"}, endpoints_file=str(named.endpoints))
+    assert str(refused.value) == (
+        f"{named.endpoints}:7: rasa_react_ext: trace_foldr: this key is unknown. "
+        "Did you mean 'trace_folder'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "place"),
+    [
+        ("sub_agents: desk: config.yml", "configuration: llm", "agents/desk/config.yml:6"),
+        ("sub_agents: desk: config.yml", "configuration: module", "agents/desk/config.yml:5"),
+        ("sub_agents: desk", "agent", "agents/desk/config.yml:1"),
+        ("sub_agents: till: config.yml", "agent", "sub_agents/till/config.yml"),
+        ("endpoints.yml", "mcp_servers: rooms", "ENDPOINTS:7"),
+        ("config.yml", "policies: ReActPolicy: max_steps", "config.yml:3"),
+        ("credentials.yml", "telegram", "credentials.yml"),
+        ("environment", "asyncpg", "environment"),
+    ],
+)
+def test_what_we_refuse_ourselves_has_the_path_and_the_line_where_it_is_found(
+    named: Named, file: str, key: str, place: str
+) -> None:
+    Path("config.yml").write_text("policies:\n- name: ReActPolicy\n  max_steps: 0\n")
+    place = place.replace("ENDPOINTS", str(named.endpoints))
+    error = ConfigurationError(file=file, key=key, problem="it is wrong.", fix="Mend it.")
+    with pytest.raises(ConfigurationError) as refused:
+        _raise_placed(named, error)
+    assert str(refused.value) == f"{place}: {key}: it is wrong. Mend it."
 
 
 def test_the_first_of_several_mistakes_is_told_and_where_to_see_the_others(named: Named) -> None:
