@@ -108,7 +108,8 @@ class Gate:
                     answer, 415, "INVALID_ARGUMENT", f"send {' or '.join(JSON_TYPES)}", code=-32600
                 )
                 return
-            if body and not _is_json(body):
+            # JSON-RPC has no request without a body; some of the other binding have one.
+            if (body or scope["path"] == "/") and not _is_json(body):
                 await _refuse(
                     answer, 400, "INVALID_ARGUMENT", "the body is no valid JSON", code=-32700
                 )

@@ -24,6 +24,7 @@ LONE = (
 @pytest.mark.parametrize(
     ("sent", "headers", "status", "code"),
     [
+        ("", V1, 400, -32700),
         ("{", V1, 400, -32700),
         (b"\xff\xfe", V1, 400, -32700),
         ("[" * 100_000, V1, 400, -32700),
@@ -48,14 +49,19 @@ LONE = (
     ],
 )
 async def test_what_is_no_request_is_refused_with_its_code(
-    tmp_path: Any, sent: str | bytes, headers: dict[str, str], status: int, code: int
+    tmp_path: Any,
+    capfd: pytest.CaptureFixture[str],
+    sent: str | bytes,
+    headers: dict[str, str],
+    status: int,
+    code: int,
 ) -> None:
     async with server(str(tmp_path / "s.db")) as served, httpx.AsyncClient() as http:
         response = await http.post(
             served.url + "/", content=sent, headers={"Content-Type": "application/json", **headers}
         )
         assert (response.status_code, response.json()["error"]["code"]) == (status, code)
-        assert "Traceback" not in response.text
+        assert "Traceback" not in response.text + capfd.readouterr().err
         assert served.bot.runs == []
 
 
