@@ -68,13 +68,13 @@ async def read_card(spec: AgentSpec, client: httpx.AsyncClient, *, attempts: int
 
 
 async def _from_file(spec: AgentSpec) -> AgentCard:
-    problem = "there is no such file."
+    problem = f"there is no such file: {spec.card!r}."
     try:
         text = await anyio.Path(spec.card).read_bytes()
         return _checked(spec, text)
     except OSError as error:
         if await anyio.Path(spec.card).exists():
-            problem = f"the file cannot be read ({error.strerror})."
+            problem = f"the file {spec.card!r} cannot be read ({error.strerror})."
         cause: Exception = error
     except ValueError as error:
         problem, cause = f"the card in {spec.card} is unusable: {error}.", error

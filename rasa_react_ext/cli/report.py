@@ -55,7 +55,9 @@ def _count(inspection: Inspection) -> str:
 
 
 def _show_agent(console: Console, agent: AgentView, *, prompts: bool) -> None:
-    console.print(f"[bold]{_plain(agent.name)}[/bold] ({agent.kind})")
+    # Whether an agent has a task, the flows tell that call it.
+    kind = "kind unknown" if agent.flows is None and agent.kind != "external" else agent.kind
+    console.print(f"[bold]{_plain(agent.name)}[/bold] ({kind})")
     facts = {
         "called by": _callers(agent.flows),
         "reaches": ", ".join(agent.servers) or "no server",

@@ -72,6 +72,9 @@ def explained(details: Mapping[str, Any], known: Collection[str] = ()) -> tuple[
     if kind in _BOUNDS:
         fact, words = _BOUNDS[kind]
         bound = f"{words} {facts[fact]:g}"
+        if isinstance(facts[fact], int):  # a setting for whole numbers
+            bound = f"a whole number {bound}"
+            return f"this must be {bound}.", f"Write {bound}."
         return f"this must be {bound}.", f"Write a number {bound}."
     if kind in {"literal_error", "enum"}:
         return _choice(str(facts.get("expected", "")), details.get("input"))

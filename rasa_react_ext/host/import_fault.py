@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import sysconfig
 import traceback
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import rasa_react_ext
 from rasa_react_ext.errors import ConfigurationError
+from rasa_react_ext.explain.setting import nearest
 
 __all__ = ["class_refusal", "fault_of", "fault_words"]
+
+_DEEPEST = 3
+"""How many folders below the project's own a class is looked for."""
 
 _OTHERS = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
@@ -30,11 +36,27 @@ def class_refusal(error: BaseException, path: str, *, file: str, key: str) -> Co
     """
     place = fault_of(error)
     if place is None:
-        problem, fix = f"{path!r} cannot be imported ({error}).", "Correct the path."
+        problem = f"{path!r} cannot be imported ({' '.join(str(error).split()).rstrip('.')})."
+        fix = nearest(path, _classes(path)) or "Correct the path."
     else:
         problem = f"{path!r} cannot be imported: {place[0]}, line {place[1]}: {_said(error)}."
         fix = "Correct that line."
     return ConfigurationError(file=file, key=key, problem=problem, fix=fix)
+
+
+def _classes(path: str) -> Iterator[str]:
+    """Full names of the project's classes that may have been meant, without importing them."""
+    depth = min(path.count("."), _DEEPEST)
+    for file in chain.from_iterable(Path.cwd().glob("*/" * n + "*.py") for n in range(depth + 1)):
+        parts = [*file.relative_to(Path.cwd()).with_suffix("").parts]
+        if not all(part.isidentifier() for part in parts):
+            continue
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        try:
+            nodes = ast.parse(file.read_bytes()).body
+        except (OSError, SyntaxError, ValueError):
+            continue
+        yield from (f"{module}.{node.name}" for node in nodes if isinstance(node, ast.ClassDef))
 
 
 def fault_of(error: BaseException) -> tuple[str, int] | None:

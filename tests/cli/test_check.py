@@ -140,6 +140,18 @@ def test_the_prompt_is_shown_only_when_asked_for() -> None:
     assert f"{PROMPT}\n" in _drawn(None, prompts=True)
 
 
+@pytest.mark.parametrize(("kind", "shown"), [("open", "kind unknown"), ("external", "external")])
+def test_the_kind_of_an_agent_is_unknown_where_the_flows_that_call_it_are(
+    kind: str, shown: str
+) -> None:
+    from rasa_react_ext.host.inspection import AgentView, Inspection
+
+    drawn = io.StringIO()
+    inspection = Inspection(agents=[AgentView(name="desk", kind=kind, flows=None)])
+    show(Console(file=drawn), inspection, prompts=False)
+    assert drawn.getvalue().startswith(f"desk ({shown})\n")
+
+
 def test_the_keys_of_the_json_are_documented() -> None:
     from rasa_react_ext.host.inspection import AgentView, Finding
 

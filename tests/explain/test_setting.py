@@ -36,7 +36,7 @@ class Outer(BaseModel):
         ({"one": {"sze": 1}}, "one: sze", "this key is unknown.", "Did you mean 'size'?"),
         ({"more": [{"sze": 1}]}, "more: 0: sze", "this key is unknown.", "Did you mean 'size'?"),
         ({"named": {"a": {"sze": 1}}}, "named: a: sze", "unknown", "Did you mean 'size'?"),
-        ({"one": {"size": 0}}, "one: size", "at least 1", "Write a number at least 1."),
+        ({"one": {"size": 0}}, "one: size", "at least 1", "Write a whole number at least 1."),
         ({"one": {"size": "big"}}, "one: size", "a whole number", "such as 10"),
         ({"share": "much"}, "share", "this must be a number.", "such as 10"),
         ({"on": "perhaps"}, "on", "true or false", "without quotes"),

@@ -17,6 +17,7 @@ from rasa_react_ext.host.inspection.source import (
     read_sources,
     section,
 )
+from rasa_react_ext.host.inspection.wanted_form import wanted_form
 
 __all__ = ["Files", "parts_of", "read_files"]
 
@@ -122,7 +123,7 @@ class Files:
         problem, fix = (*_ADVICE.split(words, maxsplit=1), "")[:2]
         return self._placed("error", file, parts, f"Rasa says: {problem}", fix)
 
-    def misshapen(self, finding: Finding, fault: Any) -> Finding:
+    def misshapen(self, finding: Finding, fault: Any, error: BaseException) -> Finding:
         """A finding at the place of a fault that the host's schema of a file has found."""
         source, parts = self.place(finding.file)[0], list(map(str, fault.path))
         words = " ".join(str(fault.message).split())
@@ -131,7 +132,7 @@ class Files:
             line=source.line(parts) or finding.line,
             key=": ".join(parts),
             problem=f"Rasa says: {words[:_SHOWN]}{'' if len(words) <= _SHOWN else ' …'}",
-            fix="Give it the form that is needed there.",
+            fix=wanted_form(error, parts) or "Give it the form that is needed there.",
         )
 
     def place(self, name: str) -> tuple[Source, list[str]]:

@@ -28,6 +28,8 @@ from rasa_react_ext.host.inspection.duplicate import check_duplicates
 from rasa_react_ext.host.inspection.files import Files, parts_of, read_files
 from rasa_react_ext.host.inspection.finding import AgentView, Finding, Inspection, Level
 from rasa_react_ext.host.inspection.layout import laid_out
+from rasa_react_ext.host.inspection.mend import expanded
+from rasa_react_ext.host.inspection.own_class import tool_fault
 from rasa_react_ext.host.inspection.project import (
     Project,
     as_written,
@@ -45,6 +47,7 @@ from rasa_react_ext.host.inspection.view import (
     READY,
     calls_of,
     is_program,
+    public_url,
     view_external,
     view_react,
 )
@@ -237,7 +240,12 @@ class _Look:
                 without = config.configuration.model_copy(update={keys[0]: None})
                 config = config.model_copy(update={"configuration": without})
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's class may raise anything
-                note_refusal(self._inspection, self._files, file, error)
+                own = config.configuration and config.configuration.module
+                found = tool_fault(error, own) if own else None
+                if found is not None:
+                    self._inspection.add(found)
+                else:
+                    note_refusal(self._inspection, self._files, file, error)
                 return None
         return None
 

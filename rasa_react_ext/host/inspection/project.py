@@ -68,6 +68,7 @@ _IMPORT = "cannot be imported"
 _PLACEHOLDER = "http://unset.invalid/"
 _FILLED_IN = re.compile(re.escape(_PLACEHOLDER) + r"(\w*)")
 _OF_A_LIBRARY = "errors.pydantic.dev"
+_OF_AGENT = re.compile(r"sub_agents: ([^:]+): config\.yml")
 _QUOTED = re.compile(r"'([^']+)'")
 _Read = TypeVar("_Read")
 
@@ -121,19 +122,27 @@ def note_refusal(inspection: Inspection, files: Files, file: str, error: BaseExc
         error: The error.
     """
     if isinstance(error, ConfigurationError):
-        found, about = files.refused(error), _QUOTED.findall(error.problem)[:1]
+        found, about = files.refused(error), _about(error)
         inspection.add(_at_import(found, error) if _IMPORT in error.problem else found, about)
     elif (place := fault_of(error)) and place in {(f.file, f.line) for f in inspection.findings}:
         return  # an import that was told to fail, in the host's words
     elif not inspection.told(words := _words(error)):
         finding, cause = files.said(words, file), model_error(error)
         if isinstance(error, YamlValidationException) and error.validation_errors:
-            finding = files.misshapen(finding, error.validation_errors[0])
+            finding = files.misshapen(finding, error.validation_errors[0], error)
         if cause is not None and _OF_A_LIBRARY in words:
             problem, fix = explained(dict(cause.errors()[0]))
             key = ": ".join(map(str, cause.errors()[0]["loc"])) or finding.key
             finding = replace(finding, key=key, problem=problem, fix=fix)
         inspection.add(finding)
+
+
+def _about(error: ConfigurationError) -> list[str]:
+    """Words by which the host's report of the same mistake is known."""
+    agent, parts = _OF_AGENT.match(error.file), parts_of(error.key)
+    if agent is not None and len(parts) > 1 and not _QUOTED.search(error.problem):
+        return [repr(agent[1]), ".".join(parts)]
+    return _QUOTED.findall(error.problem)[:1]
 
 
 def _at_import(finding: Finding, error: BaseException) -> Finding:

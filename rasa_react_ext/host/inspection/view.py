@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 import litellm
 from rasa.agents.schemas import AgentInput
@@ -28,7 +29,16 @@ if TYPE_CHECKING:
     from rasa_react_ext.host.external.agent import ExternalAgent
     from rasa_react_ext.host.mcp.settings import McpServerSettings
 
-__all__ = ["NOT_ASKED", "READY", "Call", "calls_of", "is_program", "view_external", "view_react"]
+__all__ = [
+    "NOT_ASKED",
+    "READY",
+    "Call",
+    "calls_of",
+    "is_program",
+    "public_url",
+    "view_external",
+    "view_react",
+]
 
 READY = "ready"
 NOT_ASKED = "not asked"
@@ -59,6 +69,16 @@ def is_program(reach: McpServerSettings) -> bool:
     if reach.cwd and Path(command).name != command:
         command = str(Path(reach.cwd, command))
     return shutil.which(command, path=path) is not None
+
+
+def public_url(url: str) -> str:
+    """An address without user info, query and fragment, which may hold secrets."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return "an address that is none"
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def callers(calls: Sequence[Call] | None) -> list[str] | None:

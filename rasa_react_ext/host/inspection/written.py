@@ -48,8 +48,13 @@ def check_written(inspection: Inspection, files: Files) -> Files:
     Returns:
         The files without what was found in config.yml, so that it hides nothing else.
     """
+    # Paths that were given by hand come first: what is missing then follows from them.
+    for source in (*files.domain, *files.flows):
+        if _is_missing(source):
+            inspection.add(_unreadable(source, given=True))
     for source in files.all():
-        if source.problem and not (source is files.credentials and _is_missing(source)):
+        optional = any(source is s for s in (files.credentials, *files.domain, *files.flows))
+        if source.problem and not (optional and _is_missing(source)):
             inspection.add(_unreadable(source))
     sources = (files.endpoints, files.credentials, *files.agents.values())
     free = _in_dot_env() - _asked_for(sources)
@@ -105,7 +110,7 @@ def _is_missing(source: Source) -> bool:
     return "No such file" in source.problem
 
 
-def _unreadable(source: Source) -> Finding:
+def _unreadable(source: Source, *, given: bool = False) -> Finding:
     problem, fix = source.problem, "Correct the YAML there."
     if problem == NO_UTF8:
         fix = SAVE_AS_UTF8
@@ -116,6 +121,8 @@ def _unreadable(source: Source) -> Finding:
     fix = f"{fix} What needs it was not looked at."
     if _is_missing(source):
         problem = "there is no such file."
+        if given:
+            problem = f"there is no such file or folder: {source.path!r}."
         fix = "Run this in the project's folder; --domain and --data may name other places."
         if Path(source.path).parts[0] == "sub_agents":
             fix = "Write it, or remove the folder: each folder of sub_agents is an agent."

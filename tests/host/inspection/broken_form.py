@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.host.inspection.mistake import AGENT, Broken
+from tests.host.inspection.mistake import AGENT, BOOKING, FLOW, Broken
 
 _POLICIES = "policies:\n  - name: FlowPolicy"
 _SERVER = "  - name: market\n    url: ${WEALTH_DESK_MARKET_URL}\n    type: http\n"
@@ -59,6 +59,24 @@ FORMS = {
         key="rasa_react_ext",
         problem="must hold keys",
         fix="agents:",
+    ),
+    "exit conditions that are no list": Broken(
+        file=BOOKING,
+        old="exit_if:\n          - slots.advisor_topic is not null\n          - slots.investment",
+        new="exit_if: slots.advisor_topic is not null and slots.investment",
+        line="exit_if:",
+        key="steps: 0: exit_if",
+        problem="expected a list",
+        fix="Write a list of conditions: one entry per line, each after a dash.",
+    ),
+    "a description that is a list": Broken(
+        file=FLOW,
+        old="    name: opening hours\n",
+        new="    name: [opening hours]\n",
+        line="name:",
+        key="opening_hours: name",
+        problem="expected a string",
+        fix="Write a text",
     ),
     "MCP servers of an agent that are no list": Broken(
         file=AGENT,

@@ -49,6 +49,63 @@ def test_a_path_that_is_wrong_is_told_where_it_is_written(sample: Path, edit: Ed
     assert finding.fix == "Correct the path."
 
 
+@pytest.mark.parametrize("path", ["desks.shelf.Desc", "desks.shelv.Desk", "desk.shelf.Desk"])
+def test_the_nearest_class_of_the_project_is_offered_for_a_path_that_is_wrong(
+    path: str, sample: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(sample))
+    (sample / "desks").mkdir()
+    (sample / "desks/shelf.py").write_text("class Desk:\n    pass\n", encoding="utf-8")
+    edit(AGENT, "configuration:\n", f"configuration:\n  module: {path}\n")
+    (finding,) = _found()
+    assert (finding.file, finding.key) == (AGENT, "configuration: module")
+    assert finding.problem.endswith(").")
+    assert "." not in finding.problem[-3:-1]
+    assert finding.fix == "Did you mean 'desks.shelf.Desk'?"
+
+
+_TOOLS = """from rasa.agents.protocol.mcp.mcp_open_agent import MCPOpenAgent
+
+
+class Desk(MCPOpenAgent):
+    def get_custom_tool_definitions(self):
+        return [{}]
+"""
+_FUNCTION = '"function": {"name": "weigh", "description": "Weighs.", "parameters": {}}'
+TOOLS = {
+    "without its executor": (
+        f'{{"type": "function", {_FUNCTION}}}',
+        "the tool 'weigh' of '{}.Desk' has no tool_executor.",
+        'Add "tool_executor"',
+    ),
+    "with a misspelt executor": (
+        f'{{"type": "function", {_FUNCTION}, "tool_executer": print}}',
+        "the tool 'weigh' of '{}.Desk' has no tool_executor.",
+        "in place of 'tool_executer'",
+    ),
+    "without anything": (
+        '{"tool_executor": print}',
+        "the tool number 1 of '{}.Desk' is refused",
+        "type: function, function: (name, description, parameters)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tool_of_a_class_that_cannot_be_built_is_told_where_it_is_defined(
+    name: str, sample: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool, problem, fix = TOOLS[name]
+    module = f"desk_{name.replace(' ', '_')}"
+    monkeypatch.syspath_prepend(str(sample))
+    (sample / f"{module}.py").write_text(_TOOLS.format(tool), encoding="utf-8")
+    edit(AGENT, "configuration:\n", f"configuration:\n  module: {module}.Desk\n")
+    (finding,) = _found()
+    assert (finding.file, finding.line) == (f"{module}.py", 5)
+    assert finding.problem.startswith(problem.format(module))
+    assert fix in finding.fix
+
+
 def test_the_class_of_a_store_whose_file_fails_is_told_with_the_line(
     sample: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,31 @@ def test_reports_that_no_channel_takes_are_told_for_each_agent(sample: Path, edi
 
 
 HIDING = {
+    "a value of an agent and its own name": (
+        [("config.yml", "    agents:\n", "    agents:\n      nobody:\n        max_steps: 0\n")],
+        {"nobody", "max_steps"},
+    ),
+    "the second policy and a value in each": (
+        [
+            ("config.yml", "policies:\n", f"policies:\n  - name: {POLICY} \n    max_stepz: 3\n"),
+            ("config.yml", f"{POLICY}\n", f"{POLICY}\n    max_tokens: 0\n"),
+        ],
+        {POLICY, "max_stepz", "max_tokens"},
+    ),
+    "a key that stands too far out, and its value": (
+        [
+            (AGENT, "  llm:\n    model_group: agents\n", ""),
+            (AGENT, "agent:\n", "llm: {model_group: agentz}\nagent:\n"),
+        ],
+        {"llm", "model_group"},
+    ),
+    "agents of one name and a misspelt call": (
+        [
+            (ADVISER, "name: advisor_booking", "name: risk_report"),
+            ("flows/explore_stocks.yml", "call: stock_explorer", "call: stock_explorr"),
+        ],
+        {"name", "stock_explorr"},
+    ),
     "a value of an agent and the name of another": (
         [
             ("config.yml", "push_url: true # the sample", "push_url: sure # the sample"),
@@ -228,6 +253,51 @@ def test_an_example_of_the_variables_is_pointed_at(
     (sample / ".env.example").write_text("WEALTH_DESK_AGENTS_MODEL=one\n", encoding="utf-8")
     (finding,) = _inspected(connect=False).findings
     assert finding.fix.endswith(".env.example has a value to begin with.")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_near"),
+    [
+        ("export WEALTH_DESK_AGENT_MODEL=secret-word\n", True),
+        ("WEALTH_DESK_AGENTS_MODEL_2 = secret-word\n", True),
+        ("# WEALTH_DESK_AGENT_MODEL=secret-word\n", False),
+        ("WEALTH_DESK_COMMANDS_MODEL=secret-word\n", False),
+    ],
+)
+def test_a_near_name_in_the_file_of_variables_is_offered_without_its_value(
+    text: str, is_near: bool, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WEALTH_DESK_AGENTS_MODEL")
+    for name in ("WEALTH_DESK_AGENT_MODEL", "WEALTH_DESK_AGENTS_MODEL_2"):
+        monkeypatch.setenv(name, "given back at the end of the test")
+    (sample / ".env").write_text(text, encoding="utf-8")
+    (finding,) = _inspected(connect=False).findings
+    assert finding.key == "WEALTH_DESK_AGENTS_MODEL"
+    assert ("which is near to it" in finding.fix) is is_near
+    assert "secret-word" not in f"{finding.problem}{finding.fix}"
+
+
+def test_a_wrong_path_of_a_server_is_shown_as_it_was_asked_without_secrets(
+    sample: Path, market: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = f"{market.replace('//', '//me:secret@')}-not?key=secret"
+    monkeypatch.setenv("WEALTH_DESK_MARKET_URL", wrong)
+    (finding,) = _inspected().findings
+    assert (finding.level, finding.key) == ("warning", "mcp_servers: market: url")
+    assert f"({market}-not)" in finding.problem
+    assert "secret" not in f"{finding.problem}{finding.fix}"
+
+
+@pytest.mark.parametrize(("domain", "data"), [("nosuch.yml", "flows"), ("domain.yml", "nosuch")])
+def test_a_path_that_was_given_and_is_not_there_is_told_first(
+    domain: str, data: str, sample: Path, edit: Edit
+) -> None:
+    edit("config.yml", POLICY, f"{POLICY}\n    max_stepz: 4")
+    first, second = _inspected(connect=False, domain=domain, data=data).findings
+    missing = next(path for path in (domain, data) if path.startswith("nosuch"))
+    assert (first.level, first.file) == ("error", missing)
+    assert first.problem == f"there is no such file or folder: {missing!r}."
+    assert second.key.endswith("max_stepz")
 
 
 def test_a_folder_of_an_agent_without_its_file_is_told_what_to_write(sample: Path) -> None:
@@ -376,8 +446,8 @@ def test_a_card_nobody_can_speak_to_is_an_error_that_names_its_field(
     assert "card" in finding.fix
 
 
-def _inspected(*, connect: bool = True) -> Any:
+def _inspected(*, connect: bool = True, domain: str = "domain.yml", data: str = "flows") -> Any:
     from rasa_react_ext.host.inspection import inspect_project
 
     with hosts_own_warnings():
-        return asyncio.run(inspect_project(domain="domain.yml", data=["flows"], connect=connect))
+        return asyncio.run(inspect_project(domain=domain, data=[data], connect=connect))
