@@ -1,16 +1,18 @@
-"""Ctrl-C while the host is imported, which takes seconds and must not be interrupted half-way."""
+"""Ctrl-C where it does not simply end a command: while the host is imported, and during a turn."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from typing import Any
 
 from rasa_react_ext.cli.failure import ExitCode
 
-__all__ = ["ended_at_once"]
+__all__ = ["asked_first", "ended_at_once"]
 
 
 @contextlib.contextmanager
@@ -29,3 +31,31 @@ def ended_at_once() -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def asked_first(stop: Callable[[], object]) -> Generator[None]:
+    """Let the first Ctrl-C only ask for an end while the block runs; others do what they did.
+
+    Args:
+        stop: Asks for the end; called in the event loop.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    loop, asked = asyncio.get_running_loop(), False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            before(number, frame)
+        else:
+            asked = True
+            loop.call_soon_threadsafe(stop)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -20,9 +20,11 @@ class Screen:
         self._console.soft_wrap = not self._console.is_terminal  # elsewhere a line stays a line
         self._streaming = False
         self._asking = False
+        self._told_stopped = False
 
     def ask(self) -> None:
         """Invite the user to type."""
+        self._told_stopped = False
         if self._console.is_terminal and not self._asking:
             self._console.print("[bold]you >[/bold] ", end="")
             self._asking = True
@@ -30,6 +32,16 @@ class Screen:
     def heard(self) -> None:
         """The user has ended a line."""
         self._asking = False
+
+    def repeat(self, text: str) -> None:
+        """Write at the prompt what the user typed before it stood there."""
+        if self._asking:
+            self._console.print(text, markup=False)
+        self._asking = False
+
+    def echoed(self) -> None:
+        """The terminal has written something itself, such as ^C."""
+        self._asking = self._console.is_terminal
 
     def said(self, text: str) -> None:
         """Write what the user said where it does not stand there already."""
@@ -58,7 +70,13 @@ class Screen:
         """The end of a streamed message."""
         if self._streaming:
             self._console.print(" (stopped)" if interrupted else "", style="yellow")
+            self._told_stopped = interrupted
         self._streaming = False
+
+    def stopped(self) -> None:
+        """The user has stopped the turn; told unless that stands behind its text."""
+        if not self._told_stopped:
+            self._line("(stopped)", "yellow")
 
     def message(self, text: str) -> None:
         """A whole message."""

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
 
+from rasa_react_ext.cli.interrupt import asked_first
+
 if TYPE_CHECKING:
     from rasa_react_ext.cli.screen import Screen
     from rasa_react_ext.host.terminal import Session
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["converse", "typed_lines"]
 
 HELP = "/slots shows slots, /trace where the record is, /cancel stops a turn, /stop ends."
+CTRL_C = "Ctrl-C stops a turn, too; at the prompt, or a second time, it ends."
 
 
 async def converse(
@@ -30,56 +33,89 @@ async def converse(
         session: The conversation.
         screen: Where it is shown.
         lines: What is said; None ends it.
-        typed: A person types it: `/cancel` means the turn that runs. In a file of messages it
-            has its place behind those that wait.
+        typed: A person types it: `/cancel` and the first Ctrl-C mean the turn that runs. In a
+            file of messages `/cancel` has its place behind those that wait.
     """
     waiting: list[str | None] = []
     screen.note(HELP)
     await session.begin()
     while True:
         screen.ask()
-        text = waiting.pop(0) if waiting else await lines.get()
-        screen.heard()
+        if waiting:
+            text = waiting.pop(0)
+            screen.repeat(text or "")
+        else:
+            text = await lines.get()
+            screen.heard()
         if text is None or text == "/stop":
             return
         if text.startswith("/"):
-            await _obey(session, screen, text)
+            await _obey(session, screen, text, typed=typed)
         elif text:
-            await _turn(
-                session, screen, text, _listen(session, screen, lines, waiting, typed=typed)
-            )
+            stop = _Stop(session, screen)
+            listening = _listen(stop, lines, waiting, typed=typed)
+            heeding = asked_first(stop.interrupt) if typed else contextlib.nullcontext()
+            await _turn(session.say(text), screen, listening, heeding)
+            stop.tell()
 
 
 async def _turn(
-    session: Session, screen: Screen, text: str, listening: Coroutine[Any, Any, None]
+    turn: Coroutine[Any, Any, None],
+    screen: Screen,
+    listening: Coroutine[Any, Any, None],
+    heeding: contextlib.AbstractContextManager[None],
 ) -> None:
     async with asyncio.TaskGroup() as group:
         listener = group.create_task(listening)
         try:
-            await session.say(text)
+            with heeding:
+                await turn
         except Exception as error:  # noqa: BLE001 - the host raises many kinds; the chat goes on
             screen.failed(_reason(error))
         finally:
             listener.cancel()
 
 
+class _Stop:
+    """Stops the turn that runs, by a command or by Ctrl-C."""
+
+    def __init__(self, session: Session, screen: Screen) -> None:
+        self._session = session
+        self._screen = screen
+        self._stopping = False
+
+    def command(self) -> None:
+        """The user has typed the command."""
+        self._ask("Nothing runs.")
+
+    def interrupt(self) -> None:
+        """The user has pressed Ctrl-C, which the terminal has written down."""
+        self._screen.echoed()
+        self._ask("This cannot be stopped. Ctrl-C once more ends the chat.")
+
+    def tell(self) -> None:
+        """The turn is over."""
+        if self._stopping:
+            self._screen.stopped()
+
+    def _ask(self, otherwise: str) -> None:
+        stopping = self._session.cancel()
+        self._stopping = self._stopping or stopping
+        self._screen.note("Stopping the turn …" if stopping else otherwise)
+
+
 async def _listen(
-    session: Session,
-    screen: Screen,
-    lines: asyncio.Queue[str | None],
-    waiting: list[str | None],
-    *,
-    typed: bool,
+    stop: _Stop, lines: asyncio.Queue[str | None], waiting: list[str | None], *, typed: bool
 ) -> None:
     while True:
         line = await lines.get()
         if line == "/cancel" and (typed or not waiting):
-            screen.note("Stopping the turn …" if session.cancel() else "Nothing runs.")
+            stop.command()
         else:
             waiting.append(line)
 
 
-async def _obey(session: Session, screen: Screen, text: str) -> None:
+async def _obey(session: Session, screen: Screen, text: str, *, typed: bool) -> None:
     if text == "/slots":
         slots = await session.slots()
         for name, value in slots.items():
@@ -96,7 +132,7 @@ async def _obey(session: Session, screen: Screen, text: str) -> None:
     elif text == "/cancel":
         screen.note("Nothing runs.")
     else:
-        screen.note(HELP)
+        screen.note(f"{HELP}\n{CTRL_C}" if typed else HELP)
 
 
 def typed_lines() -> asyncio.Queue[str | None]:

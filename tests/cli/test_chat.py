@@ -6,9 +6,13 @@ import asyncio
 import contextlib
 import io
 import os
+import pty
+import select
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +121,45 @@ def test_ctrl_c_ends_with_its_code_and_without_a_traceback(chat: list[str]) -> N
             process.kill()
 
 
+def test_ctrl_c_in_a_terminal_stops_the_turn_and_a_second_one_ends_the_chat(
+    chat: list[str],
+) -> None:
+    mine, theirs = pty.openpty()
+    with (
+        contextlib.ExitStack() as stack,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):  # a model that never answers
+        silent.settimeout(SECONDS / 3)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        with (
+            _environment(OPENAI_BASE_URL=url, TERM="xterm"),
+            subprocess.Popen(chat, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs) as process,
+        ):
+            try:
+                _shown_until(mine, "you >")
+                os.write(mine, b"How is Nordwind doing?\n")
+                asked, _ = silent.accept()
+                stack.callback(asked.close)
+                process.send_signal(signal.SIGINT)
+                _shown_until(mine, "Stopping the turn")
+                process.send_signal(signal.SIGINT)
+                assert process.wait(SECONDS) == ExitCode.INTERRUPTED
+            finally:
+                process.kill()
+                os.close(mine)
+                os.close(theirs)
+
+
+def _shown_until(terminal: int, words: str) -> str:
+    """What a terminal shows until some words have come."""
+    shown, until = "", time.monotonic() + SECONDS / 3
+    while words not in shown:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, until - time.monotonic()))
+        assert ready, f"{words!r} has not come: {shown}"
+        shown += os.read(terminal, 4096).decode(errors="replace")
+    return shown
+
+
 def test_a_missing_model_is_one_line_before_the_host_is_imported(tmp_path: Path) -> None:
     done = _refused([sys.executable, "-X", "importtime"], tmp_path, ["--model", "nope"])
     assert "import time:" in done.stderr
@@ -167,23 +210,99 @@ def _refused(
 class Talk:
     """A conversation that does what its words say (stands in for `Session`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, screen: Screen | None = None, *, interrupted_at_start: bool = False) -> None:
         self.said: list[str] = []
         self.cancelled = asyncio.Event()
+        self._screen = screen
+        self._interrupted_at_start = interrupted_at_start
 
     async def begin(self) -> None:
-        pass
+        if self._interrupted_at_start:
+            await _interrupted()
 
     async def say(self, text: str) -> None:
         self.said.append(text)
-        if text == "wait":
+        if text.startswith("interrupt") and text != "interrupt after":
+            signal.raise_signal(signal.SIGINT)
+        if text in {"wait", "interrupt", "interrupt twice"}:
             await self.cancelled.wait()
+        if text == "interrupt twice":
+            await _interrupted()
+        if text == "interrupt after":
+            asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
         if text == "fail":
             raise RuntimeError("the disk is full")
+        if self._screen is not None:
+            self._screen.message(f"{text}?")
 
     def cancel(self) -> bool:
         self.cancelled.set()
         return True
+
+    async def slots(self) -> dict[str, Any]:
+        return {}
+
+
+async def _interrupted() -> None:
+    """Ctrl-C at something that takes long."""
+    signal.raise_signal(signal.SIGINT)
+    await asyncio.Event().wait()
+
+
+async def test_the_first_ctrl_c_during_a_turn_stops_it_and_the_chat_goes_on() -> None:
+    talk, shown = await _talk("interrupt", "again", None)
+    assert talk.said == ["interrupt", "again"]
+    assert shown.count("Stopping the turn …\n(stopped)\n") == 1
+
+
+@pytest.mark.parametrize("message", ["interrupt twice", "interrupt after", "/help"])
+@pytest.mark.parametrize("typed", [True, False])
+def test_ctrl_c_ends_the_chat_at_the_prompt_at_the_start_and_while_a_turn_is_being_stopped(
+    message: str, typed: bool
+) -> None:
+    talk = Talk(interrupted_at_start=message == "/help")
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(_talk(message, talk=talk, typed=typed))
+    assert talk.cancelled.is_set() is (typed and message == "interrupt twice")
+
+
+def test_ctrl_c_ends_a_file_of_messages_during_a_turn_too() -> None:
+    talk = Talk()
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(_talk("interrupt", "again", talk=talk, typed=False))
+    assert talk.said == ["interrupt"]
+    assert not talk.cancelled.is_set()
+
+
+async def test_help_tells_of_ctrl_c_where_somebody_can_press_it() -> None:
+    for typed in (True, False):
+        _, shown = await _talk("/help", None, typed=typed)
+        assert ("Ctrl-C" in shown) is typed
+
+
+async def test_a_message_typed_during_a_turn_stands_at_its_prompt_and_the_answer_below() -> None:
+    file = io.StringIO()
+    screen = Screen(Console(file=file, width=80, force_terminal=True, color_system=None))
+    talk = Talk(screen)
+    await _talk("wait", "next", "/slots", "/cancel", None, talk=talk, screen=screen)
+    assert "\nyou > next\nbot > next?\nyou > /slots\nNo slot is set.\n" in file.getvalue()
+
+
+def test_a_stop_is_told_once_behind_the_text_or_below_it() -> None:
+    file = io.StringIO()
+    screen = Screen(Console(file=file, width=80, force_terminal=True, color_system=None))
+    for broken_off in (True, False):
+        screen.piece("Once upon")
+        if not broken_off:
+            screen.echoed()
+            screen.note("Stopping the turn …")
+        screen.end(interrupted=True)
+        screen.stopped()
+        screen.ask()
+        screen.heard()
+    assert file.getvalue() == (
+        "bot > Once upon (stopped)\nyou > bot > Once upon\nStopping the turn …\n(stopped)\nyou > "
+    )
 
 
 async def test_a_turn_that_the_host_gives_up_is_told_and_the_chat_goes_on() -> None:
@@ -252,14 +371,19 @@ def test_why_a_tool_failed_is_one_line_and_cut() -> None:
     ]
 
 
-async def _talk(*messages: str | None, typed: bool = True) -> tuple[Talk, str]:
+async def _talk(
+    *messages: str | None,
+    typed: bool = True,
+    talk: Any = None,
+    screen: Screen | None = None,
+) -> tuple[Talk, str]:
     file = io.StringIO()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
     for line in messages:
         lines.put_nowait(line)
-    talk: Any = Talk()
+    talk = talk or Talk()
     async with asyncio.timeout(5):
-        await converse(talk, Screen(Console(file=file, width=80)), lines, typed=typed)
+        await converse(talk, screen or Screen(Console(file=file, width=80)), lines, typed=typed)
     return talk, file.getvalue()
 
 

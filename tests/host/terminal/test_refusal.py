@@ -83,8 +83,8 @@ def test_files_in_order_are_read(named: Named) -> None:
         ("mcp_servers:", "interaction_handling: 3\nmcp_servers:", 6, "interaction_handling", "W"),
         (" - name: rooms", " - rooms\n  - name: halls", 7, "mcp_servers: 0", "Write keys"),
         (ENDPOINTS, "- 1\n", None, "", "Give it the form"),
-        (ENDPOINTS, "tracing:\n  type: otlp\n", None, "tracing: endpoint", "Write it."),
-        (ENDPOINTS, "metrics:\n  type: otlp\n", None, "metrics: endpoint", "Write it."),
+        (ENDPOINTS, "tracing:\n  type: otlp\n", 1, "tracing: endpoint", "Write it."),
+        (ENDPOINTS, "metrics:\n  type: otlp\n", 1, "metrics: endpoint", "Write it."),
     ],
 )
 def test_a_mistake_in_the_endpoints_file_is_told_with_its_place(
