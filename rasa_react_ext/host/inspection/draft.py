@@ -52,7 +52,10 @@ class Draft:
 
     def done(self) -> Source:
         """The file with what is left."""
-        return replace(self._source, mended=self._values) if self._changed else self._source
+        if not self._changed:
+            return self._source
+        misspelt = {place[-1]: key for place, key in self._written.items()}
+        return replace(self._source, mended=self._values, misspelt=misspelt)
 
     def keys(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class Source:
         problem: Why it could not be read, else empty.
         problem_line: Line of that problem, from 1.
         mended: Values in place of the written ones, without the mistakes that were told.
+        misspelt: Keys as they are written, by what they were taken for.
     """
 
     path: str
@@ -54,6 +55,7 @@ class Source:
     problem: str = ""
     problem_line: int | None = None
     mended: Any = None
+    misspelt: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def line(self, parts: Sequence[str]) -> int | None:
         """The line of a place, or of the last of its parts that is there.
@@ -64,7 +66,10 @@ class Source:
         """
         node, line = self.root, None
         for part in parts:
-            found = _child(node, part) or _below(node, part)
+            found = _child(node, part)
+            if found is None and part in self.misspelt:
+                found = _child(node, self.misspelt[part])
+            found = found or _below(node, part)
             if found is not None:
                 line, node = found[0] + 1, found[1]
         return line

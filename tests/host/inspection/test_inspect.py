@@ -300,6 +300,16 @@ def test_a_path_that_was_given_and_is_not_there_is_told_first(
     assert second.key.endswith("max_stepz")
 
 
+def test_a_value_below_a_misspelt_key_is_told_in_the_line_of_the_key(
+    sample: Path, edit: Edit
+) -> None:
+    edit(REPORT, "agent_card: ${WEALTH_DESK_REPORTS_CARD}", "agent_crad: cards/none.json")
+    key, value = _inspected(connect=False).findings
+    assert key.key == "configuration: agent_crad"
+    assert "'cards/none.json'" in value.problem
+    assert value.line == key.line
+
+
 def test_a_folder_of_an_agent_without_its_file_is_told_what_to_write(sample: Path) -> None:
     (sample / "sub_agents/risk_report/config.yml").unlink()
     inspection = _inspected()
