@@ -79,7 +79,10 @@ def _archive(model: Path) -> Path:
         return model
     archives = sorted(model.glob("*.tar.gz"), key=lambda file: file.stat().st_mtime)
     if not archives:
-        fix = "Train the assistant: `rasa train`, or without a licence as docs/testing.md shows."
+        fix = (
+            "Train the assistant: `rasa train`, or without a licence as the page on testing in the "
+        )
+        fix += "package's documentation shows."
         raise _refusal(model, "model", "there is no trained model here.", fix)
     return archives[-1]
 

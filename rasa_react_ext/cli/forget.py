@@ -77,10 +77,11 @@ def _trace_files(folder: Path | None, sender: str) -> list[Path]:
     """The conversation's record, and the page drawn beside it."""
     if folder is None:
         return []
-    from rasa_react_ext.host.observe.trace_path import trace_path
+    from rasa_react_ext.host.observe.trace_path import earlier_trace_path, trace_path
 
-    record = trace_path(folder, sender)
-    return [file for file in (record, record.with_suffix(".html")) if file.is_file()]
+    records = dict.fromkeys((trace_path(folder, sender), earlier_trace_path(folder, sender)))
+    files = [file for record in records for file in (record, record.with_suffix(".html"))]
+    return [file for file in files if file.is_file()]
 
 
 def _tell(counts: dict[str, int], files: list[Path]) -> None:

@@ -16,6 +16,7 @@ from rasa_react_ext.cli.failure import RefusedError
 from rasa_react_ext.errors import ConfigurationError, PeerError
 
 if TYPE_CHECKING:
+    from rasa_react_ext.host.place import Place
     from rasa_react_ext.store import Database
 
 __all__ = ["opened_store", "store_option"]
@@ -50,10 +51,13 @@ async def opened_store(setting: str | None) -> AsyncGenerator[Database]:
     from rasa_react_ext.store import Database
 
     if setting is None:
-        place, database = ("endpoints.yml", "rasa_react_ext: store"), Database(_configured())
+        configured = _configured()
+        is_usual, database = configured.is_usual, Database(configured.store)
+        place = ("endpoints.yml", "rasa_react_ext: store")
     else:
-        place, database = ("command line", "--store"), _named(setting)
-    _check_file(database, *place)
+        is_usual, database = False, _named(setting)
+        place = ("command line", "--store")
+    _check_file(database, *place, is_usual=is_usual)
     try:
         await _reach(database)
         yield database
@@ -63,10 +67,10 @@ async def opened_store(setting: str | None) -> AsyncGenerator[Database]:
         await database.aclose()
 
 
-def _configured() -> str:
+def _configured() -> Place:
     from rasa_react_ext.host.place import read_place
 
-    return read_place(Path("endpoints.yml")).store
+    return read_place(Path("endpoints.yml"))
 
 
 def _named(setting: str) -> Database:
@@ -80,7 +84,7 @@ def _named(setting: str) -> Database:
         ) from error
 
 
-def _check_file(database: Database, file: str, key: str) -> None:
+def _check_file(database: Database, file: str, key: str, *, is_usual: bool) -> None:
     """A command that looks must not make an empty store and find nothing in it."""
     url = database.url
     if url.get_backend_name() != "sqlite" or Path(url.database or "").is_file():
@@ -92,10 +96,11 @@ def _check_file(database: Database, file: str, key: str) -> None:
             problem=f"{url.database!r} is a folder.",
             fix="Name the SQLite file in it, or the address of a database.",
         )
+    usual = " That is the usual place, because the key is not set." if is_usual else ""
     raise ConfigurationError(
         file=file,
         key=key,
-        problem=f"there is no store at {url.database!r} yet.",
+        problem=f"there is no store at {url.database!r} yet.{usual}",
         fix="Run this in the project's folder after the assistant has run, or name the store "
         "with --store.",
     )

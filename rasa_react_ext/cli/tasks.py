@@ -90,7 +90,9 @@ def replay(letters: tuple[str, ...], every: bool, store: str | None) -> None:
 
     A running server takes them from there at once.
     """
-    if bool(letters) is every:
+    if letters and every:
+        raise click.UsageError("Give only one: the ids of dead letters, or --all.")
+    if not letters and not every:
         raise click.UsageError("Name dead letters, or write --all.")
     asyncio.run(_replay(store, None if every else letters))
 

@@ -35,7 +35,6 @@ def command(record: Path, output: Path | None) -> None:
         )
     page = build_page(read_record(record, _tell), title=f"Conversation {record.stem}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(page, encoding="utf-8")
     except OSError as error:
         raise RefusedError(target, error, "Name another file with --output.") from error

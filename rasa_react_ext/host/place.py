@@ -26,10 +26,12 @@ class Place:
 
     Attributes:
         store: The `store` setting; holds a password, perhaps.
+        is_usual: Whether nothing is set, so that this is the usual one.
         trace_folder: The `trace_folder` setting; None where there is no record.
     """
 
     store: str
+    is_usual: bool
     trace_folder: Path | None
 
 
@@ -47,6 +49,7 @@ def read_place(endpoints: Path) -> Place:
     folder = section.get("trace_folder")
     return Place(
         store=_filled(str(section.get("store") or DEFAULT_STORE), "store", endpoints),
+        is_usual=not section.get("store"),
         trace_folder=Path(_filled(str(folder), "trace_folder", endpoints)) if folder else None,
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 __all__ = ["one_line", "reported", "reported_only"]
 
+_SHOWN = 400
 _TOLD_OTHERWISE = frozenset({"rasa_react_ext.turn.failed"})
 """Events that whoever follows a turn hears of in any case."""
 
@@ -78,5 +79,9 @@ def reported_only() -> Generator[None]:
 
 
 def one_line(text: str) -> str:
-    """The beginning of a text, without its line breaks."""
-    return " ".join(text.split())[:400]
+    """A text without its line breaks; of a long one beginning and end, which says what to do."""
+    line = " ".join(text.split())
+    if len(line) <= _SHOWN:
+        return line
+    half = _SHOWN // 2
+    return f"{line[:half]} … {line[-half:]}"

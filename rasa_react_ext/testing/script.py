@@ -338,7 +338,9 @@ def _configuration_error(source: str, written: Any, error: ValidationError) -> C
     problems = error.errors()
     first = problems[0]
     quoted = first["type"] == "string_type" and isinstance(first["input"], bool | float | int)
-    fix = first.get("ctx", {}).get("fix") or "docs/testing.md lists every key of a script."
+    fix = first.get("ctx", {}).get("fix") or (
+        "The page on testing in the package's documentation lists every key of a script."
+    )
     if quoted:  # most often yes, no, on or off, which people say
         fix = f"Put it in quotes: YAML reads it as {first['input']!r}, not as words."
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

@@ -165,6 +165,7 @@ def test_a_missing_model_is_one_line_before_the_host_is_imported(tmp_path: Path)
     assert "import time:" in done.stderr
     assert " rasa.core" not in done.stderr
     assert "nope: model: there is no trained model here. Train the assistant: " in done.stderr
+    assert "the page on testing in the package's documentation" in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--endpoints", "--sub-agents"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rasa_react_ext.cli.main import main
-from rasa_react_ext.host.observe.trace_path import trace_path
+from rasa_react_ext.host.observe.trace_path import earlier_trace_path, trace_path
 from rasa_react_ext.store import PersonalData
 from tests.cli.store import CONVERSATION, fill, within
 
@@ -74,6 +74,19 @@ def test_a_person_in_a_terminal_is_asked(
     finally:
         os.close(mine)
     assert _left(store) == left
+
+
+@pytest.mark.parametrize("name", ["../we ird", ".hidden"])
+def test_a_record_whose_name_began_with_a_dot_before_is_deleted_too(
+    store: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = {trace_path(Path("traces"), name), earlier_trace_path(Path("traces"), name)}
+    assert len(paths) == 2
+    for path in paths:
+        path.write_text("{}", encoding="utf-8")
+    assert main(["forget", name, "--yes"]) == 0
+    assert "rows 0, files 2." in capsys.readouterr().out
+    assert not any(path.exists() for path in paths)
 
 
 def test_a_conversation_nobody_knows_is_told(

@@ -167,7 +167,7 @@ def test_a_served_task_that_no_server_cancels_in_time_is_1(
         (["cancel", "nobody"], 1, "There is no task 'nobody'."),
         (["replay", "inbox-99"], 1, "There is no dead letter 'inbox-99', so nothing was changed."),
         (["replay"], 2, "Name dead letters, or write --all."),
-        (["replay", "--all", "inbox-1"], 2, "Name dead letters, or write --all."),
+        (["replay", "--all", "inbox-1"], 2, "Give only one: the ids of dead letters, or --all."),
         (["list", "--limit", "0"], 2, "0 is not in the range"),
         (["list", "--store", "none.db"], 3, "there is no store at 'none.db' yet."),
         (["list", "--store", "state"], 3, "'state' is a folder."),
@@ -191,7 +191,14 @@ def test_bad_input_is_one_message_and_a_code(
     ("endpoints", "said"),
     [
         (None, "endpoints.yml: file: there is no such file."),
-        ("", "endpoints.yml: rasa_react_ext: store: there is no store at"),
+        (
+            "",
+            "yet. That is the usual place, because the key is not set. Run this in the project's",
+        ),
+        (
+            "rasa_react_ext: {store: s.db}",
+            "endpoints.yml: rasa_react_ext: store: there is no store at 's.db' yet. Run this",
+        ),
         ("rasa_react_ext: {store: '${NOT_SET_AT_ALL}'}", "'NOT_SET_AT_ALL' is not set."),
         ("rasa_react_ext: [1]", "a mapping is needed there."),
         ("{", "it cannot be read"),

@@ -234,7 +234,9 @@ def test_a_record_with_the_ending_of_a_page_stays_as_well(tmp_path: Path) -> Non
     assert record.read_bytes() == written
 
 
-@pytest.mark.parametrize("page", ["/proc/x.html", "/proc/x/y.html", "{folder}", "{file}/x.html"])
+@pytest.mark.parametrize(
+    "page", ["/proc/x.html", "{folder}/new/y.html", "{folder}", "{file}/x.html"]
+)
 def test_a_page_that_cannot_be_written_is_a_refusal_of_the_system(
     tmp_path: Path, page: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,6 +245,7 @@ def test_a_page_that_cannot_be_written_is_a_refusal_of_the_system(
     shown = capsys.readouterr().err
     assert "cannot be written: " in shown
     assert shown.endswith("Name another file with --output.\n")
+    assert not (tmp_path / "new").exists()
 
 
 def test_the_command_fails_with_one_line_for_a_missing_record(

@@ -141,11 +141,14 @@ def test_turns_of_a_conversation_follow_each_other_in_one_file(tmp_path: Path) -
     assert len(_record(tmp_path, _call({}))) == 4
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "a:b/c", "x" * 300, "ü", ""])
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "a:b/c", "x" * 300, "ü", "", ".hidden", "../we ird"]
+)
 def test_any_conversation_id_gives_a_file_in_the_folder_and_no_two_meet(
     tmp_path: Path, name: str
 ) -> None:
     path = trace_path(tmp_path, name)
     assert path.parent == tmp_path
     assert len(path.name) < 120
+    assert not path.name.startswith(".")
     assert path != trace_path(tmp_path, f"{name}x")
