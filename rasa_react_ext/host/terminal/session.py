@@ -23,6 +23,7 @@ from rasa_react_ext.host import process
 from rasa_react_ext.host.agent import ReActAgent
 from rasa_react_ext.host.chat import closing_clients
 from rasa_react_ext.host.dot_env import read_dot_env
+from rasa_react_ext.host.external.agent import ExternalAgent
 from rasa_react_ext.host.observe.redaction import Redaction
 from rasa_react_ext.host.reported import reported, reported_only
 from rasa_react_ext.host.terminal.channel import Terminal, TerminalChannel, ToolWatcher
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 __all__ = ["Session", "configure", "conversing", "loaded_session"]
 
 START = "/session_start"
+_NO_POLICY = (
+    "This model runs Rasa's own agents, whose tools are not shown: config.yml had no "
+    "rasa_react_ext.policy.ReActPolicy when it was trained."
+)
 _OBSERVING = (("tracing", configure_backend_tracing), ("metrics", configure_metrics))
 Errors = Callable[[], Iterable[str]]
 
@@ -99,7 +104,7 @@ class Session:
 async def conversing(
     agent: Agent, terminal: Terminal, sender_id: str, errors: Errors = tuple
 ) -> AsyncGenerator[Session]:
-    """Sit at a terminal while the block runs; servers that are down are told first.
+    """Sit at a terminal while the block runs; first it is told what is not as it should be.
 
     Args:
         agent: A loaded assistant.
@@ -107,11 +112,19 @@ async def conversing(
         sender_id: Name of the conversation.
         errors: Gives what the host reported as errors since it was last asked.
     """
+    if not _engine_runs():
+        terminal.view.note(_NO_POLICY)
     for reason in await _missing():
         words = f"{reason.rstrip('.')}. Its tools are absent until it answers."
         terminal.view.note(f"MCP server {words}")
     with process.current().watched_by(lambda _: ToolWatcher(terminal.view)):
         yield Session(agent, terminal, sender_id, errors)
+
+
+def _engine_runs() -> bool:
+    """Whether an agent of this model is ours, or there is none at all."""
+    agents = AgentManager().agents.values()
+    return not agents or any(isinstance(agent, (ReActAgent, ExternalAgent)) for agent in agents)
 
 
 async def _missing() -> list[str]:

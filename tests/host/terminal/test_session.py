@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rasa.agents.agent_manager import AgentManager
+from rasa.agents.protocol.a2a.a2a_agent import A2AAgent
+from rasa.agents.protocol.mcp.mcp_open_agent import MCPOpenAgent
+from rasa.core.agent import Agent
 from rasa.shared.core import events as host
 from rasa.shared.core.slots import AnySlot
 from rasa.shared.core.trackers import DialogueStateTracker
@@ -12,6 +16,8 @@ from rasa.shared.core.trackers import DialogueStateTracker
 from rasa_react_ext.engine import occurrence as engine
 from rasa_react_ext.engine.batch import Planned
 from rasa_react_ext.engine.tool import Tool, ToolResult
+from rasa_react_ext.host.agent import ReActAgent
+from rasa_react_ext.host.terminal import conversing
 from rasa_react_ext.host.terminal.channel import Terminal, ToolWatcher
 
 
@@ -73,6 +79,35 @@ async def test_streamed_pieces_are_shown_as_they_come_and_an_interruption_is_tol
     await channel.send_response_chunk(recipient_id="me", chunk="Hel")
     await channel.send_response_chunk_end("me", interrupted=True)
     assert shown.calls == [("piece", "Hel"), ("end", True)]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [((), False), ((MCPOpenAgent,), True), ((ReActAgent, A2AAgent), False), ((A2AAgent,), True)],
+)
+async def test_a_model_that_runs_the_hosts_own_agents_is_told_once_at_the_start(
+    terminal: Terminal,
+    shown: Shown,
+    kinds: tuple[type, ...],
+    told: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agents: dict[str, Any] = {kind.__name__: object.__new__(kind) for kind in kinds}
+    monkeypatch.setattr(AgentManager(), "agents", agents)
+    monkeypatch.setattr(ReActAgent, "mcp_tools", NoTools(), raising=False)
+    async with conversing(Agent(), terminal, "me"):
+        words = [call[1] for call in shown.calls]
+    assert [word.startswith("This model runs Rasa's own agents") for word in words] == [True] * told
+
+
+class NoTools:
+    """Servers of an agent that has none."""
+
+    async def tools(self) -> tuple[()]:
+        return ()
+
+    def missing(self) -> tuple[()]:
+        return ()
 
 
 async def test_choices_are_listed_below_their_text(terminal: Terminal, shown: Shown) -> None:
