@@ -80,7 +80,7 @@ class ReActPolicy(Policy):
         """
         with refusing():
             check_host()
-            check_layout(execution_context)
+            check_layout(execution_context, cls)
             bind(_own_keys(config), model_storage)
         return cls(config, model_storage, resource, execution_context)
 

@@ -44,12 +44,25 @@ __all__ = ["bind", "check_layout", "check_settings", "server_names", "settings_f
 _log = structlog.get_logger()
 
 
-def check_layout(context: ExecutionContext) -> None:
+def check_layout(context: ExecutionContext, policy: type) -> None:
     """Refuse a list of policies with which agents would not run, or run twice.
 
+    Args:
+        context: Knows the graph that is loaded.
+        policy: Ours.
+
     Raises:
-        ConfigurationError: FlowPolicy is missing, or two policies advance flows.
+        ConfigurationError: FlowPolicy is missing, two policies advance flows, or ours is there
+            twice.
     """
+    ours = [node.fn for node in context.graph_schema.nodes.values() if node.uses is policy]
+    if len(ours) > len(set(ours)):
+        raise ConfigurationError(
+            file="config.yml",
+            key="policies",
+            problem="ReActPolicy is there twice, and the settings of one would be lost.",
+            fix="Put its keys together below one entry, and remove the other.",
+        )
     flow_policies = {
         node.uses
         for node in context.graph_schema.nodes.values()

@@ -79,6 +79,13 @@ async def test_d1_a_second_policy_that_advances_flows_is_refused(project: Projec
             pass
 
 
+async def test_d1_our_policy_twice_is_refused(project: Project) -> None:
+    twice = project.having(policies=({"name": "FlowPolicy"}, {"name": POLICY}, {"name": POLICY}))
+    with refused(file="config.yml", key="policies", says="ReActPolicy is there twice"):
+        async with loaded(twice):
+            pass
+
+
 async def test_the_refusal_of_a_project_is_the_hosts_own_kind_and_is_logged(
     project: Project,
 ) -> None:
