@@ -192,10 +192,14 @@ async def _soaking(project: Project, ports: list[int]) -> AsyncIterator[Soak]:
         "a2a_message_cache_ttl_seconds": KEPT_SECONDS,
         "input_required_ttl_seconds": KEPT_SECONDS,
     }
+    whole = bank(project)
+    # The host keeps a timer of each conversation until its session is over, in minutes.
+    ended = whole.domain.replace("session_expiration_time: 60", "session_expiration_time: 1")
+    assert ended != whole.domain
     limits = httpx.Limits(max_connections=100)
     async with (
         inbox() as box,
-        fleet(bank(project), ports, entry) as workers,
+        fleet(whole.having(domain=ended), ports, entry) as workers,
         httpx.AsyncClient(timeout=60, limits=limits) as http,
     ):
         yield Soak(workers, box, http)
