@@ -80,9 +80,9 @@ def _archive(model: Path) -> Path:
     archives = sorted(model.glob("*.tar.gz"), key=lambda file: file.stat().st_mtime)
     if not archives:
         fix = (
-            "Train the assistant: `rasa train`, or without a licence as the page on testing in the "
+            "Train the assistant: `rasa train`, or without a licence as the page on testing in "
+            "the package's documentation shows."
         )
-        fix += "package's documentation shows."
         raise _refusal(model, "model", "there is no trained model here.", fix)
     return archives[-1]
 

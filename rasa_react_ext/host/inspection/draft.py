@@ -16,7 +16,10 @@ from rasa_react_ext.host.inspection.finding import Finding, Inspection
 if TYPE_CHECKING:
     from rasa_react_ext.host.inspection.source import Source
 
-__all__ = ["NEAR", "Draft", "entry_name"]
+__all__ = ["MISSPELT", "NEAR", "Draft", "entry_name"]
+
+MISSPELT = 0.85
+"""How near a name is to another that is only misspelt."""
 
 NEAR = 0.75
 """How near a key must be to one that is known, where others may stand as well."""

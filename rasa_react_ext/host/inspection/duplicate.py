@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from rasa_react_ext.explain.setting import meant
+from rasa_react_ext.host.inspection.draft import MISSPELT
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.mend import drop
 from rasa_react_ext.host.inspection.source import entries, section, steps
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["check_duplicates"]
 
 _MERGE = "<<"
-_NEAR = 0.85
-"""How near a name is to another that is only misspelt."""
-
 _DOMAIN = ("responses", "slots")
 _LISTS = (("mcp_servers", "name"), ("model_groups", "id"))
 _KEEP_ONE = "Keep one of the two, or give it another name."
@@ -134,7 +132,9 @@ def _nobodys(files: Files, agents: Mapping[str, Source]) -> list[str]:
     for policy in entries(files.config.values(), "policies"):
         named += map(str, section(policy, "agents"))
     named += map(str, section(section(files.endpoints.values(), "rasa_react_ext"), "agents"))
-    return [n for n in dict.fromkeys(named) if n not in borne and not meant(n, borne, cutoff=_NEAR)]
+    return [
+        n for n in dict.fromkeys(named) if n not in borne and not meant(n, borne, cutoff=MISSPELT)
+    ]
 
 
 def _check_agents(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rasa_react_ext.explain.encoding import NO_UTF8, SAVE_AS_UTF8
 from rasa_react_ext.explain.setting import explained, meant
+from rasa_react_ext.host.inspection.draft import MISSPELT
 from rasa_react_ext.host.inspection.finding import Finding, Inspection
 from rasa_react_ext.host.inspection.source import EMPTY, NO_KEYS, entries, section
 from rasa_react_ext.host.lock_check import lock_store_weakness
@@ -35,7 +36,6 @@ _NEEDED_OF_AGENT = (
 _LISTS = ("pipeline", "policies")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SET = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*=", re.M)
-_NEAR = 0.85
 
 
 def check_written(inspection: Inspection, files: Files) -> Files:
@@ -62,7 +62,7 @@ def check_written(inspection: Inspection, files: Files) -> Files:
         for name, line in unset_variables(source):
             problem = f"the environment variable {name} is not set."
             fix = f"Set {name}, in the environment or in a file .env of the project."
-            if near := meant(name, free, cutoff=_NEAR):
+            if near := meant(name, free, cutoff=MISSPELT):
                 fix = f".env sets {near!r}, which is near to it: correct one of the two."
             if _is_in_example(name):
                 fix += f" {_EXAMPLE} has a value to begin with."
